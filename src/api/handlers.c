@@ -1,5 +1,6 @@
 #include "api/handlers.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <string.h>
 
@@ -37,6 +38,27 @@ char **handlers_env(struct call *c, struct sandbox *s)
     char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
     strlist_env_set(&env, "TRACEPARENT", text);
     return env;
+}
+
+bool handlers_is_env_name(const char *name)
+{
+    bool is_good = isalpha((unsigned char)*name) || *name == '_';
+    for (; *name && is_good; name++)
+        is_good = isalnum((unsigned char)*name) || *name == '_';
+    return is_good;
+}
+
+void handlers_reply(struct call *c, json_t *body, const struct err *err)
+{
+    if (body)
+        call_ok(c, body);
+    else
+        call_fail(c, err);
+}
+
+void handlers_record(void *arg, json_t *record, const struct err *err)
+{
+    handlers_reply(arg, json_incref(record), err);
 }
 
 void handlers_success(void *arg, const struct err *err)

@@ -13,6 +13,11 @@ size_t handlers_active(const struct call *c);
 /* The environment for a command of this call when there is a trace context to pass on (as TRACEPARENT): free with
  * strlist_free(). NULL: the sandbox's own will do. */
 char **handlers_env(struct call *c, struct sandbox *s);
+bool handlers_is_env_name(const char *name); /* [A-Za-z_][A-Za-z0-9_]* */
+/* Answers with body, which is taken, or without one with the error. */
+void handlers_reply(struct call *c, json_t *body, const struct err *err);
+/* The same with a record that stays its owner's; arg is the call. */
+void handlers_record(void *arg, json_t *record, const struct err *err);
 /* guest_done_fn that answers {"success":true} or the error; arg is the call. */
 void handlers_success(void *arg, const struct err *err);
 /* Answers with the sandbox's record, or the error without one; arg is the call. */

@@ -12,10 +12,7 @@ void api_alert_set(struct call *c)
         return;
     json_t *alert = alerts_set(call_manager(c)->alerts, s, call_str(c, "metric", ""), call_num(c, "threshold", 0),
                                call_str(c, "action", "notify"), &err);
-    if (alert)
-        call_ok(c, json_incref(alert));
-    else
-        call_fail(c, &err);
+    handlers_record(c, alert, &err);
 }
 
 void api_alert_list(struct call *c)

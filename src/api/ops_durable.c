@@ -24,14 +24,6 @@
 #define STREAM_MARK (1024 * 1024) /* queued bytes past which the reader has to catch up first */
 #define PING_MS     15000         /* a stream without events for so long sends a comment */
 
-static void answer_record(void *arg, json_t *record, const struct err *err)
-{
-    if (record)
-        call_ok(arg, json_incref(record));
-    else
-        call_fail(arg, err);
-}
-
 void api_exec_start(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -45,7 +37,7 @@ void api_exec_start(struct call *c)
                                     .env = json_get(call_params(c), "env"),
                                     .timeout_ms = call_int(c, "timeout", 0) * 1000,
                                     .has_stdin = call_bool(c, "stdin", false) };
-    if (background_start(call_manager(c)->background, s, &plan, answer_record, c, &err) < 0)
+    if (background_start(call_manager(c)->background, s, &plan, handlers_record, c, &err) < 0)
         call_fail(c, &err);
 }
 
@@ -59,7 +51,7 @@ void api_exec_list(struct call *c)
 void api_exec_get(struct call *c)
 {
     struct err err = ERR_INIT;
-    if (background_state(call_manager(c)->background, call_str(c, "execId", ""), answer_record, c, &err) < 0)
+    if (background_state(call_manager(c)->background, call_str(c, "execId", ""), handlers_record, c, &err) < 0)
         call_fail(c, &err);
 }
 
@@ -173,13 +165,6 @@ static void on_timer(void *arg)
     }
 }
 
-static void begin_following(struct follower *f)
-{
-    f->has_begun = true;
-    call_stream_begin(f->c);
-    call_stream_on_drain(f->c, on_drain, f);
-}
-
 static void send_exit(struct follower *f)
 {
     json_t *rec = background_find(f->m->background, f->id, NULL);
@@ -213,17 +198,6 @@ static void on_grown(void *arg)
     read_log(f);
 }
 
-/* left: bytes at the end that are an incomplete UTF-8 character. */
-static void wait_for_more(struct follower *f, size_t left)
-{
-    struct err err = ERR_INIT;
-    f->watch = background_watch(f->m->background, f->id, f->offset + left, on_grown, f, &err);
-    if (f->watch)
-        timer_set(f->timer, PING_MS, 0);
-    else
-        end_follower(f, &err);
-}
-
 static void on_looked(void *arg, const char *data, size_t len, const struct err *err)
 {
     struct follower *f = arg;
@@ -236,13 +210,21 @@ static void on_looked(void *arg, const char *data, size_t len, const struct err 
         end_follower(f, err);
         return;
     }
-    if (!f->has_begun)
-        begin_following(f);
+    if (!f->has_begun) {
+        f->has_begun = true;
+        call_stream_begin(f->c);
+        call_stream_on_drain(f->c, on_drain, f);
+    }
     size_t n = giveable(f->c, data, len, f->is_over);
     if (n > 0) {
         send_piece(f, data, n);
     } else if (is_running(f->m, f->id)) {
-        wait_for_more(f, len);
+        struct err why = ERR_INIT; /* len: an incomplete UTF-8 character at the end */
+        f->watch = background_watch(f->m->background, f->id, f->offset + len, on_grown, f, &why);
+        if (f->watch)
+            timer_set(f->timer, PING_MS, 0);
+        else
+            end_follower(f, &why);
     } else if (!f->is_over) {
         f->is_over = true;
         read_log(f);
@@ -271,37 +253,27 @@ static void read_log(struct follower *f)
     }
 }
 
-static uint64_t first_offset(const struct call *c)
-{
-    const char *last = json_get(call_params(c), "offset") ? NULL : call_header(c, "last-event-id");
-    return last ? strtoull(last, NULL, 10) : (uint64_t)call_int(c, "offset", 0);
-}
-
-static void follow(struct call *c)
-{
-    struct follower *f = xzalloc(sizeof(*f));
-    *f = (struct follower){
-        .c = c, .m = call_manager(c), .id = xstrdup(call_str(c, "execId", "")), .offset = first_offset(c)
-    };
-    f->timer = timer_new(call_loop(c), 0, 0, on_timer, f);
-    call_on_cancel(c, on_follower_gone, f);
-}
-
 void api_exec_output(struct call *c)
 {
     struct err err = ERR_INIT;
     const char *id = call_str(c, "execId", ""), *accept = call_header(c, "accept");
+    uint64_t offset = (uint64_t)call_int(c, "offset", 0);
     struct sandbox *s = sandbox_of(call_manager(c), id, &err);
     if (!s) {
         call_fail(c, &err);
         return;
     }
-    if (call_bool(c, "follow", accept && strcasestr(accept, "text/event-stream")))
-        follow(c);
-    else
-        (void)handlers_failed(
-            c, guest_job_log(s->link, id, (uint64_t)call_int(c, "offset", 0), OUTPUT_MAX, answer_output, c),
-            "reading the log");
+    if (!call_bool(c, "follow", accept && strcasestr(accept, "text/event-stream"))) {
+        (void)handlers_failed(c, guest_job_log(s->link, id, offset, OUTPUT_MAX, answer_output, c), "reading the log");
+        return;
+    }
+    const char *last = json_get(call_params(c), "offset") ? NULL : call_header(c, "last-event-id");
+    struct follower *f = xzalloc(sizeof(*f));
+    *f = (struct follower){
+        .c = c, .m = call_manager(c), .id = xstrdup(id), .offset = last ? strtoull(last, NULL, 10) : offset
+    };
+    f->timer = timer_new(call_loop(c), 0, 0, on_timer, f);
+    call_on_cancel(c, on_follower_gone, f);
 }
 
 /* --- input and signals --- */

@@ -14,22 +14,10 @@
 
 static int check_key(const char *key, struct err *err)
 {
-    bool is_good = isalpha((unsigned char)key[0]) || key[0] == '_';
-    for (const char *p = key; *p && is_good; p++)
-        is_good = isalnum((unsigned char)*p) || *p == '_';
-    if (is_good)
+    if (handlers_is_env_name(key))
         return 0;
     return err_set(err, ERR_INVALID, 0, "env key \"%.64s\": only letters, digits and _, not starting with a digit",
                    key);
-}
-
-/* Right-trimmed, as the contract shows it. */
-static json_t *trimmed(const char *value)
-{
-    size_t n = strlen(value);
-    while (n && isspace((unsigned char)value[n - 1]))
-        n--;
-    return json_text(value, n);
 }
 
 void api_env_get(struct call *c)
@@ -44,7 +32,10 @@ void api_env_get(struct call *c)
         return;
     }
     const char *value = strlist_env_get((char *const *)(uintptr_t)sandbox_env(s), key);
-    call_ok(c, json_pack("{s:s, s:o, s:b}", "key", key, "value", value ? trimmed(value) : json_null(), "exists",
+    size_t len = value ? strlen(value) : 0;
+    while (len && isspace((unsigned char)value[len - 1])) /* right-trimmed, as the contract shows it */
+        len--;
+    call_ok(c, json_pack("{s:s, s:o, s:b}", "key", key, "value", value ? json_text(value, len) : json_null(), "exists",
                          value != NULL));
 }
 

@@ -118,13 +118,6 @@ static void on_stream_output(void *arg, int fd, const char *data, size_t len)
     buf_done(&piece);
 }
 
-static void flush_tails(struct streaming *st)
-{
-    for (int i = 0; i < 2; i++)
-        if (st->tail_len[i])
-            send_event(st, i ? "stderr" : "stdout", st->tail[i], st->tail_len[i]);
-}
-
 static void on_stream_done(void *arg, const struct command_result *res, const struct err *err)
 {
     struct streaming *st = arg;
@@ -132,7 +125,9 @@ static void on_stream_done(void *arg, const struct command_result *res, const st
     st->cmd = NULL;
     st->owed = 0;
     call_on_cancel(c, NULL, NULL);
-    flush_tails(st);
+    for (int i = 0; i < 2; i++)
+        if (st->tail_len[i])
+            send_event(st, i ? "stderr" : "stdout", st->tail[i], st->tail_len[i]);
     if (!res) {
         send_event(st, "stderr", err->msg, strlen(err->msg));
         send_event(st, "exit", "-1", 2);
@@ -178,14 +173,6 @@ void api_cmd_run_stream(struct call *c)
 
 /* --- in the background --- */
 
-static void answer_record(void *arg, json_t *record, const struct err *err)
-{
-    if (record)
-        call_ok(arg, json_incref(record));
-    else
-        call_fail(arg, err);
-}
-
 void api_cmd_background(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -195,7 +182,7 @@ void api_cmd_background(struct call *c)
     struct background_plan plan = { .command = json_get(call_params(c), "command"),
                                     .prefix = "bg",
                                     .cwd = call_str(c, "cwd", NULL) };
-    if (background_start(call_manager(c)->background, s, &plan, answer_record, c, &err) < 0)
+    if (background_start(call_manager(c)->background, s, &plan, handlers_record, c, &err) < 0)
         call_fail(c, &err);
 }
 
@@ -203,7 +190,7 @@ void api_cmd_background_status(struct call *c)
 {
     struct err err = ERR_INIT;
     json_t *rec = background_find(call_manager(c)->background, call_str(c, "id", ""), &err);
-    answer_record(c, rec, &err);
+    handlers_record(c, rec, &err);
 }
 
 static void answer_log(void *arg, const char *data, size_t len, const struct err *err)

@@ -47,29 +47,21 @@ static void on_data(void *arg, const char *data, size_t len)
     guest_reader_credit(r->reader, len);
 }
 
-static json_t *as_base64(const struct buf *data)
-{
-    char *text = try_alloc(BASE64_SIZE(data->len) + 1);
-    if (!text)
-        return NULL;
-    base64_encode(buf_text(data), data->len, text);
-    json_t *j = json_stringn_nocheck(text, BASE64_SIZE(data->len));
-    free(text);
-    return j;
-}
-
 static void on_read_done(void *arg, const struct err *err)
 {
     struct reading *r = arg;
     struct call *c = r->c;
     call_on_cancel(c, NULL, NULL);
-    json_t *body = err ? NULL : r->is_base64 ? as_base64(&r->data) : json_text(buf_text(&r->data), r->data.len);
-    if (body)
-        call_ok(c, body);
-    else if (err)
+    CLEANUP(free_p) char *text = !err && r->is_base64 ? try_alloc(BASE64_SIZE(r->data.len) + 1) : NULL;
+    if (text)
+        base64_encode(buf_text(&r->data), r->data.len, text);
+    if (err)
         call_fail(c, err);
-    else
+    else if (r->is_base64 && !text)
         call_error(c, ERR_CAPACITY, "not enough memory for the response");
+    else
+        call_ok(c, text ? json_stringn_nocheck(text, BASE64_SIZE(r->data.len))
+                        : json_text(buf_text(&r->data), r->data.len));
     free_reading(r);
 }
 

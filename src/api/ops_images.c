@@ -194,20 +194,14 @@ static void on_cancel(void *arg)
     free(w);
 }
 
-static bool wants_events(const struct call *c)
-{
-    const char *accept = call_header(c, "Accept");
-    return accept && strcasestr(accept, "text/event-stream");
-}
-
 void api_image_pull(struct call *c)
 {
     struct err err = ERR_INIT;
-    const char *name = call_str(c, "image", "");
+    const char *name = call_str(c, "image", ""), *accept = call_header(c, "Accept");
     struct manager *m = call_manager(c);
     struct waiting *w = xzalloc(sizeof(*w));
     w->call = c;
-    w->is_stream = wants_events(c);
+    w->is_stream = accept && strcasestr(accept, "text/event-stream");
     int r = image_name_check(name, &err);
     if (r == 0)
         r = image_allowlist_check(m->settings->allowed_images, name, &err);

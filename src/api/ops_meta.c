@@ -16,29 +16,21 @@ static bool is_by_design(const struct runtime *rt, const char *name)
     return false;
 }
 
-/* What the default backend cannot do on this host: root, a control group or a file system is missing. */
-static json_t *missing_json(const struct manager *m)
+void api_health(struct call *c)
 {
-    json_t *missing = json_array();
+    const struct manager *m = call_manager(c);
+    const struct store *s = m->store;
+    json_t *answer = json_pack("{s:s}", "status", "healthy");
+    JSON_OWNED missing = json_array(); /* from this host: root, a control group or a file system */
     struct runtime *rt = m->n_runtimes ? m->runtimes[0] : NULL;
-    if (!rt)
-        return missing;
-    const struct runtime_caps can = rt->ops->caps(rt);
-#define RUNTIME_CAP(field, name)               \
-    if (!can.field && !is_by_design(rt, name)) \
+    const struct runtime_caps can = rt ? rt->ops->caps(rt) : (struct runtime_caps){ 0 };
+#define RUNTIME_CAP(field, name)                     \
+    if (rt && !can.field && !is_by_design(rt, name)) \
         (void)json_array_append_new(missing, json_string(name));
     RUNTIME_CAPS(RUNTIME_CAP)
 #undef RUNTIME_CAP
-    return missing;
-}
-
-void api_health(struct call *c)
-{
-    const struct store *s = call_manager(c)->store;
-    json_t *answer = json_pack("{s:s}", "status", "healthy"), *missing = missing_json(call_manager(c));
     if (json_array_size(missing))
         (void)json_object_set(answer, "missing", missing);
-    json_decref(missing);
     if (store_was_rescued(s)) {
         const char *name = strrchr(store_rescued_path(s), '/'); /* the folder is not for unauthenticated clients */
         char text[200];
@@ -47,16 +39,6 @@ void api_health(struct call *c)
         (void)json_object_set_new(answer, "problems", json_pack("[s]", text));
     }
     call_ok(c, answer);
-}
-
-static bool has_cap(const struct runtime_caps *can, const char *wanted)
-{
-#define RUNTIME_CAP(field, name)   \
-    if (strcmp(wanted, name) == 0) \
-        return can->field;
-    RUNTIME_CAPS(RUNTIME_CAP)
-#undef RUNTIME_CAP
-    return false;
 }
 
 /* What each backend can do, the default first, and why it cannot do the rest. */
@@ -71,7 +53,7 @@ static json_t *backends_json(const struct manager *m)
         RUNTIME_CAPS(RUNTIME_CAP)
 #undef RUNTIME_CAP
         for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
-            if (!has_cap(&can, l->name))
+            if (!json_is_true(json_object_get(table, l->name)))
                 (void)json_object_set_new(lacks, l->name, json_string(l->reason));
         (void)json_array_append_new(all,
                                     json_pack("{s:s, s:o, s:o}", "name", rt->ops->name, "can", table, "lacks", lacks));

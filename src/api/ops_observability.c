@@ -20,11 +20,7 @@ void api_observability_traces(struct call *c)
                               .tenant = call_view(c),
                               .limit = call_int(c, "limit", LIMIT_DEFAULT(TRACE_ENTRIES)),
                               .offset = call_int(c, "offset", 0) };
-    json_t *page = traces_page(traces_of(c), &q, &err);
-    if (page)
-        call_ok(c, page);
-    else
-        call_fail(c, &err);
+    handlers_reply(c, traces_page(traces_of(c), &q, &err), &err);
 }
 
 void api_observability_metrics(struct call *c)

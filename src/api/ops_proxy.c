@@ -38,25 +38,21 @@ static void envelope_free(struct envelope *e)
 /* --- the response --- */
 
 /* Header values need not be UTF-8. Repeated ones are joined, as HTTP allows. */
-static void add_header(json_t *headers, const char *name, const char *value)
-{
-    CLEANUP(free_p) char *low = xstrdup(name);
-    for (char *p = low; *p; p++)
-        *p = (char)tolower((unsigned char)*p);
-    const char *before = json_string_value(json_object_get(headers, low));
-    CLEANUP(free_p) char *joined = before ? xasprintf("%s, %s", before, value) : NULL;
-    const char *text = joined ? joined : value;
-    (void)json_object_set_new(headers, low, json_text(text, strlen(text)));
-}
-
 static void on_head(void *arg, const struct http_reply *reply)
 {
     struct envelope *e = arg;
     const char *name, *value;
     e->status = http_reply_status(reply);
     e->headers = json_object();
-    for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++)
-        add_header(e->headers, name, value);
+    for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++) {
+        CLEANUP(free_p) char *low = xstrdup(name);
+        for (char *p = low; *p; p++)
+            *p = (char)tolower((unsigned char)*p);
+        const char *before = json_string_value(json_object_get(e->headers, low));
+        CLEANUP(free_p) char *joined = before ? xasprintf("%s, %s", before, value) : NULL;
+        const char *text = joined ? joined : value;
+        (void)json_object_set_new(e->headers, low, json_text(text, strlen(text)));
+    }
 }
 
 static void on_upstream_done(void *arg, const struct err *err)
@@ -115,61 +111,28 @@ static bool is_printable(const char *s, bool can_blank)
     return true;
 }
 
-static int read_method(struct call *c, char out[METHOD_MAX + 1], struct err *err)
+static int make_head(struct envelope *e, const char *path, size_t body_len, struct buf *out, struct err *err)
 {
-    const char *method = call_str(c, "method", "GET");
-    size_t i = 0;
-    for (; method[i] && i < METHOD_MAX; i++)
-        out[i] = (char)toupper((unsigned char)method[i]);
-    out[i] = '\0';
-    if (!is_token(out) || strcmp(out, "CONNECT") == 0)
-        return err_set(err, ERR_INVALID, 0, "method: \"%.32s\" cannot be sent", method);
-    return 0;
-}
-
-static int add_headers(const json_t *headers, struct buf *out, struct err *err)
-{
+    struct call *c = e->call;
+    json_t *headers = json_get(call_params(c), "headers"), *value;
     const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)headers, name, value)
+    bool has_host = false;
+    if (buf_addf(out, "%s %s HTTP/1.1\r\n", e->method, path) < 0)
+        return err_set(err, ERR_TOO_LARGE, 0, "path: more than %d bytes", HEAD_MAX);
+    json_object_foreach(headers, name, value) has_host |= strcasecmp(name, "host") == 0 && json_is_string(value);
+    int r = has_host ? 0 : buf_addf(out, "Host: localhost:%d\r\n", (int)call_int(c, "port", 0));
+    json_object_foreach(headers, name, value)
     {
         const char *text = json_string_value(value);
         if (!text || raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0)
             continue;
         if (!is_token(name) || !is_printable(text, true))
             return err_set(err, ERR_INVALID, 0, "headers: \"%.64s\" is not a header that can be sent", name);
-        if (buf_addf(out, "%s: %s\r\n", name, text) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, "headers: more than %d bytes", HEAD_MAX);
+        if (r == 0)
+            r = buf_addf(out, "%s: %s\r\n", name, text);
     }
-    return 0;
-}
-
-static bool has_host(const json_t *headers)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)headers, name, value)
-    {
-        if (strcasecmp(name, "host") == 0 && json_is_string(value))
-            return true;
-    }
-    return false;
-}
-
-static int make_head(struct envelope *e, const char *path, size_t body_len, struct buf *out, struct err *err)
-{
-    struct call *c = e->call;
-    const json_t *headers = json_get(call_params(c), "headers");
-    int port = (int)call_int(c, "port", 0);
-    if (buf_addf(out, "%s %s HTTP/1.1\r\n", e->method, path) < 0)
-        return err_set(err, ERR_TOO_LARGE, 0, "path: more than %d bytes", HEAD_MAX);
-    int r = has_host(headers) ? 0 : buf_addf(out, "Host: localhost:%d\r\n", port);
-    if (r == 0)
-        r = add_headers(headers, out, err);
-    if (r < 0)
-        return r;
-    bool has_length = body_len || strcmp(e->method, "POST") == 0 || strcmp(e->method, "PUT") == 0;
-    r = has_length ? buf_addf(out, "Content-Length: %zu\r\n", body_len) : 0;
+    if (r == 0 && (body_len || strcmp(e->method, "POST") == 0 || strcmp(e->method, "PUT") == 0))
+        r = buf_addf(out, "Content-Length: %zu\r\n", body_len);
     if (r == 0)
         r = buf_add_str(out, "Connection: close\r\n\r\n");
     return r < 0 ? err_set(err, ERR_TOO_LARGE, 0, "headers: more than %d bytes", HEAD_MAX) : 0;
@@ -182,12 +145,13 @@ static int envelope_start(struct envelope *e, struct sandbox *s, struct err *err
                                                    .on_done = on_upstream_done };
     struct call *c = e->call;
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
-    const char *path = call_str(c, "path", "/");
+    const char *path = call_str(c, "path", "/"), *method = call_str(c, "method", "GET");
     const json_t *body = json_get(call_params(c), "body");
     int port = (int)call_int(c, "port", 0);
-    int r = read_method(c, e->method, err);
-    if (r < 0)
-        return r;
+    for (size_t i = 0; method[i] && i < METHOD_MAX; i++)
+        e->method[i] = (char)toupper((unsigned char)method[i]);
+    if (!is_token(e->method) || strcmp(e->method, "CONNECT") == 0)
+        return err_set(err, ERR_INVALID, 0, "method: \"%.32s\" cannot be sent", method);
     path = *path ? path : "/";
     if (*path != '/' || !is_printable(path, false))
         return err_set(err, ERR_INVALID, 0, "path: \"%.64s\" must start with / and be percent-encoded", path);
@@ -198,7 +162,7 @@ static int envelope_start(struct envelope *e, struct sandbox *s, struct err *err
                                   .is_head_method = strcmp(e->method, "HEAD") == 0,
                                   .timeout_ms = raw_proxy_config(s).timeout_ms,
                                   .queue_max = HEAD_MAX + body_len };
-    r = make_head(e, path, body_len, &head, err);
+    int r = make_head(e, path, body_len, &head, err);
     if (r == 0)
         r = upstream_new(s, &plan, &events, e, &e->up, err);
     if (r < 0)

@@ -4,14 +4,6 @@
 #include "base/limits.h"
 #include "sandbox/exec/queue.h"
 
-static void queue_reply(struct call *c, json_t *body, const struct err *err)
-{
-    if (body)
-        call_ok(c, body);
-    else
-        call_fail(c, err);
-}
-
 void api_queue_submit(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -21,13 +13,13 @@ void api_queue_submit(struct call *c)
     json_t *job =
         queue_submit(call_manager(c)->queue, s, json_get(call_params(c), "command"),
                      call_int(c, "maxRetries", LIMIT_DEFAULT(JOB_TRIES)), call_int(c, "timeout", 0) * 1000, &err);
-    queue_reply(c, job, &err);
+    handlers_reply(c, job, &err);
 }
 
 void api_queue_status(struct call *c)
 {
     struct err err = ERR_INIT;
-    queue_reply(c, queue_status(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
+    handlers_reply(c, queue_status(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
 }
 
 void api_queue_cancel(struct call *c)
@@ -43,13 +35,13 @@ void api_queue_cancel(struct call *c)
 void api_queue_retry(struct call *c)
 {
     struct err err = ERR_INIT;
-    queue_reply(c, queue_retry(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
+    handlers_reply(c, queue_retry(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
 }
 
 void api_queue_dlq(struct call *c)
 {
     struct err err = ERR_INIT;
-    queue_reply(
+    handlers_reply(
         c, queue_dead(call_manager(c)->queue, call_by(c), call_int(c, "limit", 50), call_int(c, "offset", 0), &err),
         &err);
 }

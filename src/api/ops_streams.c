@@ -131,20 +131,6 @@ static size_t send_lines(struct log_reader *r, const char *data, size_t len)
     return queued;
 }
 
-static void on_read(struct log_reader *r, const char *data, size_t len)
-{
-    if (len > 0) {
-        r->pause_ms = LOOK_MIN_MS;
-        r->quiet_ms = 0;
-        if (send_lines(r, data, len) < STREAM_MARK)
-            reader_continue(r, LOG_READ); /* else on_log_drain does */
-    } else if (r->is_over || !r->is_following) {
-        end_log(r);
-    } else {
-        reader_pause(r, LOG_STATE); /* has it ended meanwhile? */
-    }
-}
-
 /* Counts line ends from the end of the piece on, and stops behind the one before the tail. */
 static void on_back(struct log_reader *r, const char *data, size_t len)
 {
@@ -178,8 +164,15 @@ static void on_log(void *arg, const char *data, size_t len, const struct err *er
         fail_log(r, err);
     else if (r->step == LOG_BACK)
         on_back(r, data, len);
+    else if (len > 0) {
+        r->pause_ms = LOOK_MIN_MS;
+        r->quiet_ms = 0;
+        if (send_lines(r, data, len) < STREAM_MARK)
+            reader_continue(r, LOG_READ); /* else on_log_drain does */
+    } else if (r->is_over || !r->is_following)
+        end_log(r);
     else
-        on_read(r, data, len);
+        reader_pause(r, LOG_STATE); /* has it ended meanwhile? */
 }
 
 static void on_job(struct log_reader *r, const struct guest_job *job)

@@ -1,15 +1,8 @@
 /* Handlers of templates. */
 #include "api/call.h"
+#include "api/handlers.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/lifecycle/templates.h"
-
-static void answer_record(struct call *c, json_t *record, const struct err *err)
-{
-    if (record)
-        call_ok(c, json_incref(record));
-    else
-        call_fail(c, err);
-}
 
 void api_template_create(struct call *c)
 {
@@ -18,7 +11,7 @@ void api_template_create(struct call *c)
     sandbox_config_read(&config, json_get(call_params(c), "config"));
     json_t *rec = templates_create(call_manager(c)->templates, call_by(c), call_str(c, "name", ""),
                                    call_str(c, "description", ""), &config, &err);
-    answer_record(c, rec, &err);
+    handlers_record(c, rec, &err);
 }
 
 void api_template_list(struct call *c)
@@ -29,7 +22,7 @@ void api_template_list(struct call *c)
 void api_template_get(struct call *c)
 {
     struct err err = ERR_INIT;
-    answer_record(c, templates_get(call_manager(c)->templates, call_str(c, "id", ""), &err), &err);
+    handlers_record(c, templates_get(call_manager(c)->templates, call_str(c, "id", ""), &err), &err);
 }
 
 void api_template_delete(struct call *c)

@@ -1,16 +1,13 @@
 /* Handlers of workers. */
 #include "api/call.h"
+#include "api/handlers.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/observe/workers.h"
 
 static void reply_workers(struct call *c, json_t *(*fn)(struct workers *w, struct err *err))
 {
     struct err err = ERR_INIT;
-    json_t *body = fn(call_manager(c)->workers, &err);
-    if (body)
-        call_ok(c, body);
-    else
-        call_fail(c, &err);
+    handlers_reply(c, fn(call_manager(c)->workers, &err), &err);
 }
 
 void api_worker_list(struct call *c)
