@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/handlers.h"
 #include "api/shell_words.h"
 #include "base/alloc.h"
 #include "base/base64.h"
@@ -66,34 +67,6 @@ int fn_read_base64(struct call *c, const char *key, struct buf *ret)
 
 /* --- env --- */
 
-static int env_list(struct call *c, const json_t *list, json_t *out)
-{
-    json_t *item;
-    size_t i;
-    json_array_foreach((json_t *)(uintptr_t)list, i, item)
-    {
-        if (!json_is_string(item))
-            return fn_set_fault(c, "S001", "invalid request: `env[%zu]` must be \"KEY=VALUE\"", i);
-        const char *text = json_string_value(item), *equals = strchr(text, '=');
-        if (!equals || equals == text)
-            continue; /* the contract: dropped silently */
-        CLEANUP(free_p) char *name = xstrndup(text, (size_t)(equals - text));
-        (void)json_object_set_new(out, name, json_string(equals + 1));
-    }
-    return 0;
-}
-
-static bool is_env_name(const char *name)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    if (!*name || !strchr(letters, *name))
-        return false;
-    for (; *name; name++)
-        if (!strchr(letters, *name) && !(*name >= '0' && *name <= '9'))
-            return false;
-    return true;
-}
-
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -111,7 +84,7 @@ static int env_object(struct call *c, json_t *vars, json_t *out)
     json_object_foreach(vars, name, value)
     {
         names[n++] = name;
-        if (!is_env_name(name))
+        if (!handlers_is_env_name(name))
             (void)buf_addf(&bad, "%s\"%.60s\"", bad.len ? ", " : "", name); /* a list that is too long is cut */
     }
     if (bad.len)
@@ -141,25 +114,28 @@ int fn_read_env(struct call *c, json_t **ret)
 {
     json_t *v = json_get(call_params(c), "env");
     JSON_OWNED out = json_object();
+    json_t *item;
+    size_t i;
     int r = fn_check_env(c);
-    if (r == 0 && v)
-        r = json_is_array(v) ? env_list(c, v, out) : env_object(c, v, out);
-    if (r == 0)
-        *ret = STEAL(out);
-    return r;
+    if (r == 0 && json_is_object(v))
+        r = env_object(c, v, out);
+    if (r < 0)
+        return r;
+    json_array_foreach(v, i, item)
+    {
+        if (!json_is_string(item))
+            return fn_set_fault(c, "S001", "invalid request: `env[%zu]` must be \"KEY=VALUE\"", i);
+        const char *text = json_string_value(item), *equals = strchr(text, '=');
+        if (!equals || equals == text)
+            continue; /* the contract: dropped silently */
+        CLEANUP(free_p) char *name = xstrndup(text, (size_t)(equals - text));
+        (void)json_object_set_new(out, name, json_string(equals + 1));
+    }
+    *ret = STEAL(out);
+    return 0;
 }
 
 /* --- command --- */
-
-static int split_command(struct call *c, const char *cmd, char ***ret)
-{
-    int r = shell_words_split(cmd, ret);
-    if (r < 0)
-        return fn_set_fault(c, "S001", "invalid request: `cmd` has an unbalanced quote or backslash: \"%.200s\"", cmd);
-    if (!*ret)
-        return fn_set_fault(c, "S001", "invalid request: `cmd` holds no command, as in cmd: \"python3 main.py\"");
-    return 0;
-}
 
 int fn_read_command(struct call *c, char ***ret)
 {
@@ -180,8 +156,12 @@ int fn_read_command(struct call *c, char ***ret)
             c, "S001",
             "invalid request: ambiguous command: `cmd` has white space and `args` is given; put each word "
             "into `args`, or all into `cmd`");
+    if (has_space && shell_words_split(cmd, ret) < 0)
+        return fn_set_fault(c, "S001", "invalid request: `cmd` has an unbalanced quote or backslash: \"%.200s\"", cmd);
+    if (has_space && !*ret)
+        return fn_set_fault(c, "S001", "invalid request: `cmd` holds no command, as in cmd: \"python3 main.py\"");
     if (has_space)
-        return split_command(c, cmd, ret);
+        return 0;
     if (!*cmd)
         return fn_set_fault(
             c, "S001", "invalid request: empty command: give cmd: \"ls -l\", cmd with args, or argv: [\"ls\", \"-l\"]");

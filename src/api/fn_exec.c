@@ -129,13 +129,21 @@ static void on_workdir_stat(void *arg, const struct guest_stat *st, size_t n, co
     exec_fail(e);
 }
 
-static void on_failed(struct exec *e, const struct err *err)
+static void on_command_done(void *arg, const struct command_result *res, const struct err *err)
 {
+    struct exec *e = arg;
     const struct sandbox *s = e->s;
-    bool is_unstarted = err->sys == ENOENT || err->sys == ENOTDIR || err->sys == EACCES || err->sys == ENOEXEC;
-    if (s->is_gone)
+    e->cmd = NULL;
+    if (res && !res->exit.is_timeout) {
+        exec_reply(e, res);
+        return;
+    }
+    if (res) {
+        (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms", (long long)e->timeout_ms);
+        call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
+    } else if (s->is_gone) {
         (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", call_fn(e->c)->sandbox_id);
-    else if (is_unstarted && s->link) {
+    } else if (s->link && (err->sys == ENOENT || err->sys == ENOTDIR || err->sys == EACCES || err->sys == ENOEXEC)) {
         e->failure = *err;
         if (strcmp(e->workdir, "/") == 0) {
             answer_unstarted(e);
@@ -144,29 +152,15 @@ static void on_failed(struct exec *e, const struct err *err)
         if (guest_fs_stat(s->link, &e->workdir, 1, on_workdir_stat, e) == 0)
             return;
         (void)fn_set_fault(e->c, "S300", "the command could not be started: %s", err->msg);
-    } else if (err->code == ERR_TIMEOUT)
+    } else if (err->code == ERR_TIMEOUT) {
         (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms: %s", (long long)e->timeout_ms, err->msg);
-    else if (s->why)
+    } else if (s->why) {
         (void)fn_set_fault(e->c, "S300", "VM died during the exec: %s%s%s", s->why, s->words ? "\n" : "",
                            s->words ? s->words : "");
-    else
-        (void)fn_set_fault(e->c, "S300", "VM died or could not run the command: %s", err->msg);
-    exec_fail(e);
-}
-
-static void on_command_done(void *arg, const struct command_result *res, const struct err *err)
-{
-    struct exec *e = arg;
-    e->cmd = NULL;
-    if (!res) {
-        on_failed(e, err);
-    } else if (!res->exit.is_timeout) {
-        exec_reply(e, res);
     } else {
-        (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms", (long long)e->timeout_ms);
-        call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
-        exec_fail(e);
+        (void)fn_set_fault(e->c, "S300", "VM died or could not run the command: %s", err->msg);
     }
+    exec_fail(e);
 }
 
 /* PATH, then the sandbox's variables, then those of the call; the image's own do not count here. */
@@ -191,47 +185,12 @@ static char **make_env(struct call *c, const struct sandbox *s, json_t *vars)
     return env;
 }
 
-static int take_slot(struct exec *e)
-{
-    struct call *c = e->c;
-    if (e->s->slots >= call_fn(c)->policy->max_execs)
-        return fn_set_fault(
-            c, "S003",
-            "sandbox %s already runs %lld commands (max_concurrent_exec_per_sandbox); commands are not queued",
-            call_fn(c)->sandbox_id, (long long)call_fn(c)->policy->max_execs);
-    e->s->slots++;
-    e->has_slot = true;
-    return 0;
-}
-
-static void launch(struct exec *e)
-{
-    struct command_events events = { .on_output = e->stream ? on_output : NULL, .on_done = on_command_done };
-    struct command_plan plan = { .argv = (const char *const *)e->argv,
-                                 .env = (const char *const *)e->env,
-                                 .cwd = e->workdir,
-                                 .user = "",
-                                 .timeout_ms = e->timeout_ms,
-                                 .longest_ms = call_fn(e->c)->policy->max_exec_ms,
-                                 .input = e->input.len ? e->input.data : NULL,
-                                 .input_len = e->input.len,
-                                 .output_max = OUTPUT_MAX,
-                                 .is_told = true,
-                                 .waits_eof = true };
-    struct err err = ERR_INIT;
-    e->begun_us = clock_mono_us();
-    if (command_start(e->s, &plan, &events, e, &e->cmd, &err) == 0)
-        return;
-    (void)fn_set_fault(e->c, err.code == ERR_INVALID ? "S001" : "S300", "the command cannot be sent: %s", err.msg);
-    exec_fail(e);
-}
-
 /* The order is the contract's: id, command, env, sandbox, slot, stdin. */
 static int prepare(struct exec *e)
 {
     struct call *c = e->c;
+    const struct fn_policy *policy = call_fn(c)->policy;
     JSON_OWNED vars = NULL;
-    int64_t max_ms = call_fn(c)->policy->max_exec_ms;
     int r = fn_read_id(c);
     if (r == 0)
         r = fn_read_command(c, &e->argv);
@@ -240,25 +199,48 @@ static int prepare(struct exec *e)
     if (r < 0)
         return r;
     e->workdir = *call_str(c, "workdir", "") ? fn_path(c, "workdir") : "/";
-    e->timeout_ms = call_int(c, "timeout_ms", max_ms);
-    e->timeout_ms = e->timeout_ms < 1 ? 1 : e->timeout_ms > max_ms ? max_ms : e->timeout_ms;
+    int64_t wanted_ms = call_int(c, "timeout_ms", policy->max_exec_ms);
+    e->timeout_ms = wanted_ms < 1 ? 1 : wanted_ms > policy->max_exec_ms ? policy->max_exec_ms : wanted_ms;
     struct sandbox *s = fn_find(c);
     if (!s)
         return -EINVAL;
     e->s = sandbox_ref(s);
     e->env = make_env(c, s, vars);
-    r = take_slot(e);
-    if (r == 0)
-        r = fn_read_base64(c, "stdin", &e->input);
+    if (s->slots >= policy->max_execs)
+        return fn_set_fault(
+            c, "S003",
+            "sandbox %s already runs %lld commands (max_concurrent_exec_per_sandbox); commands are not queued",
+            call_fn(c)->sandbox_id, (long long)policy->max_execs);
+    s->slots++;
+    e->has_slot = true;
+    r = fn_read_base64(c, "stdin", &e->input);
     return r < 0 ? r : fn_stream_open(c, on_room, on_reader_gone, e, &e->stream);
 }
 
 void api_fn_exec(struct call *c)
 {
+    struct err err = ERR_INIT;
     struct exec *e = xzalloc(sizeof(*e));
     e->c = c;
-    if (prepare(e) < 0)
+    if (prepare(e) < 0) {
         exec_fail(e);
-    else
-        launch(e);
+        return;
+    }
+    struct command_events events = { .on_output = e->stream ? on_output : NULL, .on_done = on_command_done };
+    struct command_plan plan = { .argv = (const char *const *)e->argv,
+                                 .env = (const char *const *)e->env,
+                                 .cwd = e->workdir,
+                                 .user = "",
+                                 .timeout_ms = e->timeout_ms,
+                                 .longest_ms = call_fn(c)->policy->max_exec_ms,
+                                 .input = e->input.len ? e->input.data : NULL,
+                                 .input_len = e->input.len,
+                                 .output_max = OUTPUT_MAX,
+                                 .is_told = true,
+                                 .waits_eof = true };
+    e->begun_us = clock_mono_us();
+    if (command_start(e->s, &plan, &events, e, &e->cmd, &err) == 0)
+        return;
+    (void)fn_set_fault(c, err.code == ERR_INVALID ? "S001" : "S300", "the command cannot be sent: %s", err.msg);
+    exec_fail(e);
 }

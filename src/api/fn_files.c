@@ -78,16 +78,6 @@ static int ask_stat(struct work *w, const char *path, guest_stats_fn *fn)
 
 /* --- stat --- */
 
-static char *last_name(const char *path)
-{
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    CLEANUP(free_p) char *cut = xstrndup(path, len);
-    const char *slash = strrchr(cut, '/');
-    return xstrdup(len == 1 ? "/" : slash + 1);
-}
-
 static void on_stat(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
 {
     struct work *w = arg;
@@ -96,8 +86,11 @@ static void on_stat(void *arg, const struct guest_stat *st, size_t n, const stru
         work_fail(w, err, w->path);
         return;
     }
-    CLEANUP(free_p) char *name = last_name(w->path);
-    call_ok(work_free(w), entry_json(st, name));
+    size_t len = strlen(w->path);
+    while (len > 1 && w->path[len - 1] == '/')
+        len--;
+    CLEANUP(free_p) char *cut = xstrndup(w->path, len);
+    call_ok(work_free(w), entry_json(st, len == 1 ? "/" : strrchr(cut, '/') + 1));
 }
 
 void api_fn_stat(struct call *c)

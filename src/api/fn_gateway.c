@@ -24,21 +24,6 @@ static const char *find_host(const char *text, size_t *ret_len)
     return first;
 }
 
-static json_t *rewrite(const char *text)
-{
-    CLEANUP(buf_done) struct buf out = BUF_INIT(VALUE_MAX);
-    size_t len;
-    int r = 0;
-    for (const char *at; r == 0 && (at = find_host(text, &len)); text = at + len) {
-        r = buf_add(&out, text, (size_t)(at - text));
-        if (r == 0)
-            r = buf_add_str(&out, "://" EGRESS_GATEWAY ":");
-    }
-    if (r == 0)
-        r = buf_add_str(&out, text);
-    return r < 0 ? NULL : json_string(buf_text(&out));
-}
-
 void fn_gateway_rewrite(json_t *env)
 {
     const char *name;
@@ -46,9 +31,16 @@ void fn_gateway_rewrite(json_t *env)
     void *next;
     json_object_foreach_safe(env, next, name, value)
     {
+        CLEANUP(buf_done) struct buf out = BUF_INIT(VALUE_MAX);
+        const char *text = json_string_value(value), *at;
         size_t len;
-        json_t *changed = find_host(json_string_value(value), &len) ? rewrite(json_string_value(value)) : NULL;
-        if (changed)
-            (void)json_object_set_new(env, name, changed);
+        int r = 0;
+        for (; r == 0 && (at = find_host(text, &len)); text = at + len) {
+            r = buf_add(&out, text, (size_t)(at - text));
+            if (r == 0)
+                r = buf_add_str(&out, "://" EGRESS_GATEWAY ":");
+        }
+        if (r == 0 && out.len && buf_add_str(&out, text) == 0)
+            (void)json_object_set_new(env, name, json_string(buf_text(&out)));
     }
 }

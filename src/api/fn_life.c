@@ -139,26 +139,6 @@ static void on_image(void *arg, const char *name, const struct err *err)
     }
 }
 
-/* The pulled image of a preset wins over the host's own interpreter. */
-static void find_root(struct creation *n)
-{
-    struct manager *m = call_manager(n->c);
-    n->source = fn_policy_reference(call_fn(n->c)->policy, n->image);
-    image_source_find(m, m->runtime, n->source, fn_policy_is_preset(n->image) ? n->image : NULL, on_image, n);
-}
-
-static void read_creation(struct creation *n)
-{
-    struct call *c = n->c;
-    const struct fn_policy *p = call_fn(c)->policy;
-    n->image = call_str(c, "image", "");
-    n->name = call_str(c, "name", NULL);
-    n->cpus = call_int(c, "cpus", p->default_cpus);
-    n->memory_mb = call_int(c, "memory_mb", p->default_memory_mb);
-    n->has_network = call_bool(c, "network", false);
-    n->idle_s = call_int(c, "idle_timeout_secs", p->idle_timeout_s);
-}
-
 static int check_cap(struct creation *n, const char *what, int64_t asked, int64_t server_max)
 {
     int64_t cap = fn_policy_cap(call_fn(n->c)->policy, n->image, what, server_max);
@@ -187,14 +167,24 @@ static int check_limits(struct creation *n)
 
 void api_fn_create(struct call *c)
 {
+    const struct fn_policy *p = call_fn(c)->policy;
+    struct manager *m = call_manager(c);
     struct creation *n = xzalloc(sizeof(*n));
-    n->c = c;
+    *n = (struct creation){ .c = c,
+                            .image = call_str(c, "image", ""),
+                            .name = call_str(c, "name", NULL),
+                            .cpus = call_int(c, "cpus", p->default_cpus),
+                            .memory_mb = call_int(c, "memory_mb", p->default_memory_mb),
+                            .has_network = call_bool(c, "network", false),
+                            .idle_s = call_int(c, "idle_timeout_secs", p->idle_timeout_s) };
     call_fn(c)->set->n_creating++;
-    read_creation(n);
-    if (fn_check_env(c) < 0 || check_limits(n) < 0)
+    if (fn_check_env(c) < 0 || check_limits(n) < 0) {
         creation_fail(n);
-    else
-        find_root(n);
+        return;
+    }
+    n->source = fn_policy_reference(p, n->image);
+    /* The pulled image of a preset wins over the host's own interpreter. */
+    image_source_find(m, m->runtime, n->source, fn_policy_is_preset(n->image) ? n->image : NULL, on_image, n);
 }
 
 /* --- stop --- */

@@ -47,25 +47,13 @@ static void reading_fail(struct reading *r, const struct err *err)
     sandbox_unref(s);
 }
 
-/* --- after the answer --- */
-
-/* The error can only be sent over the channel. */
-static void tell_failure(struct reading *r, const char *why)
-{
-    JSON_OWNED message = json_pack("{s:s, s:s, s:s}", "error", "S216", "code", "S216", "message", why);
-    CLEANUP(free_p) char *text = json_write(message, NULL);
-    (void)channel_handle_send(r->out, true, text, strlen(text));
-}
-
-static void pass_on(struct reading *r, const char *data, size_t len)
+/* Returns the bytes that wait for the reader of the channel. */
+static size_t send_pieces(struct reading *r, const char *data, size_t len)
 {
     size_t waiting = 0;
     for (size_t at = 0; at < len; at += CHUNK_BYTES)
         waiting = channel_handle_send(r->out, false, data + at, len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES);
-    if (waiting > CHANNEL_HANDLE_MARK)
-        r->uncredited += len;
-    else
-        guest_reader_credit(r->reader, len);
+    return waiting;
 }
 
 static void on_channel_drain(void *arg)
@@ -86,26 +74,6 @@ static void on_channel_end(void *arg)
 
 static const struct channel_handle_events channel_events = { .on_end = on_channel_end, .on_drain = on_channel_drain };
 
-/* --- the answer --- */
-
-static void reply_file(struct reading *r)
-{
-    struct call *c = STEAL(r->c);
-    bool has_body = r->is_small && r->is_read && utf8_is_valid(buf_text(&r->body), r->body.len);
-    json_t *result = STEAL(r->answer);
-    if (has_body)
-        (void)json_object_set_new(result, "body", json_stringn(buf_text(&r->body), r->body.len));
-    call_ok(c, result);
-    for (size_t at = 0; at < r->body.len; at += CHUNK_BYTES)
-        (void)channel_handle_send(r->out, false, r->body.data + at,
-                                  r->body.len - at < CHUNK_BYTES ? r->body.len - at : CHUNK_BYTES);
-    buf_done(&r->body);
-    if (r->is_read)
-        reading_free(r);
-    else
-        on_channel_drain(r);
-}
-
 static void on_channel(void *arg, json_t *writer, json_t *reader, const struct err *err)
 {
     struct reading *r = arg;
@@ -117,7 +85,15 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         return;
     }
     (void)json_object_set(r->answer, "content", reader);
-    reply_file(r);
+    if (r->is_small && r->is_read && utf8_is_valid(buf_text(&r->body), r->body.len))
+        (void)json_object_set_new(r->answer, "body", json_stringn(buf_text(&r->body), r->body.len));
+    call_ok(STEAL(r->c), STEAL(r->answer));
+    (void)send_pieces(r, r->body.data, r->body.len);
+    buf_done(&r->body);
+    if (r->is_read)
+        reading_free(r);
+    else
+        on_channel_drain(r);
 }
 
 static void make_channel(struct reading *r)
@@ -144,7 +120,10 @@ static void on_data(void *arg, const char *data, size_t len)
 {
     struct reading *r = arg;
     if (r->out && !r->c) {
-        pass_on(r, data, len);
+        if (send_pieces(r, data, len) > CHANNEL_HANDLE_MARK)
+            r->uncredited += len;
+        else
+            guest_reader_credit(r->reader, len);
         return;
     }
     /* Not answered yet: a small file, or a window's worth of a large one whose channel is on its way. */
@@ -170,8 +149,11 @@ static void on_read(void *arg, const struct err *err)
     } else if (r->c && r->is_small) {
         make_channel(r);
     } else if (!r->c) {
-        if (err)
-            tell_failure(r, err->msg);
+        if (err) { /* it can only be sent over the channel */
+            JSON_OWNED message = json_pack("{s:s, s:s, s:s}", "error", "S216", "code", "S216", "message", err->msg);
+            CLEANUP(free_p) char *text = json_write(message, NULL);
+            (void)channel_handle_send(r->out, true, text, strlen(text));
+        }
         reading_free(r);
     }
 }

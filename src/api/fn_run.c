@@ -70,16 +70,6 @@ static void on_executed(void *arg, int status, json_t *body)
     call_ok(run_free(r), answer);
 }
 
-/* The values of env were rewritten at boot; the same ones here would undo that. */
-static json_t *exec_env(struct call *c)
-{
-    json_t *env = NULL;
-    bool has_network = json_get_bool(call_params(c), "network", false);
-    if (has_network && fn_read_env(c, &env) == 0)
-        fn_gateway_rewrite(env);
-    return env ? env : json_incref(json_get(call_params(c), "env"));
-}
-
 static void pass_on(json_t *to, const json_t *from, const char *const *keys)
 {
     for (; *keys; keys++)
@@ -87,23 +77,23 @@ static void pass_on(json_t *to, const json_t *from, const char *const *keys)
             (void)json_object_set(to, *keys, json_get(from, *keys));
 }
 
-static void exec_code(struct run *r)
-{
-    static const char *const keys[] = { "stdin", "timeout_ms", "workdir", NULL };
-    struct call *c = r->c;
-    json_t *in = json_pack("{s:s, s:[s,s]}", "sandbox_id", call_fn(c)->sandbox_id, "argv", r->program, r->file);
-    pass_on(in, call_params(c), keys);
-    json_t *env = exec_env(c);
-    if (env)
-        (void)json_object_set_new(in, "env", env);
-    r->step = "exec";
-    call_step(c, OP_ID_fn_exec, in, on_executed, r);
-}
-
 static void on_code_written(void *arg, int status, json_t *body)
 {
-    if (!is_failed(arg, status, body))
-        exec_code(arg);
+    static const char *const keys[] = { "stdin", "timeout_ms", "workdir", "env", NULL };
+    struct run *r = arg;
+    struct call *c = r->c;
+    json_t *env = NULL;
+    if (is_failed(r, status, body))
+        return;
+    json_t *in = json_pack("{s:s, s:[s,s]}", "sandbox_id", call_fn(c)->sandbox_id, "argv", r->program, r->file);
+    pass_on(in, call_params(c), keys);
+    /* The values of env were rewritten at boot; the same ones here would undo that. */
+    if (call_bool(c, "network", false) && fn_read_env(c, &env) == 0) {
+        fn_gateway_rewrite(env);
+        (void)json_object_set_new(in, "env", env);
+    }
+    r->step = "exec";
+    call_step(c, OP_ID_fn_exec, in, on_executed, r);
 }
 
 static void on_file_written(void *arg, int status, json_t *body);

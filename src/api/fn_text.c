@@ -66,26 +66,21 @@ static struct text *text_new(struct call *c)
     return t;
 }
 
-/* The agent checks it, too; here it costs no round trip, and the error text is not the sandbox's. */
-static int check_pattern(struct text *t)
-{
-    const char *why = NULL;
-    struct proto_regex *re =
-        proto_regex_new(t->pattern, t->flags & GUEST_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u, &why);
-    if (!re)
-        return fn_set_fault(t->c, "S217", "invalid regex pattern: %.200s: %s", t->pattern, why);
-    proto_regex_free(re);
-    return 0;
-}
-
 /* The sandbox is there, the pattern compiles; else the call has failed. */
 static bool is_ready(struct text *t, int r)
 {
     struct sandbox *s = r == 0 ? fn_find(t->c) : NULL;
-    if (!s || check_pattern(t) < 0) {
+    const char *why = NULL;
+    /* The agent checks the pattern, too; here it costs no round trip, and the error text is not the sandbox's. */
+    unsigned how = t->flags & GUEST_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u;
+    struct proto_regex *re = s ? proto_regex_new(t->pattern, how, &why) : NULL;
+    if (s && !re)
+        (void)fn_set_fault(t->c, "S217", "invalid regex pattern: %.200s: %s", t->pattern, why);
+    if (!re) {
         fn_fail_fault(text_free(t));
         return false;
     }
+    proto_regex_free(re);
     t->s = sandbox_ref(s);
     return true;
 }

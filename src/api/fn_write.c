@@ -143,11 +143,6 @@ static void open_channel(struct writing *w, const json_t *ref)
     w->stall = timer_new(w->s->manager->loop, STALL_MS, 0, on_stall, w);
 }
 
-static bool is_channel(const json_t *v)
-{
-    return json_is_string(json_get(v, "channel_id")) && json_is_string(json_get(v, "access_key"));
-}
-
 /* The body's shape, first of all. *ret_ref: the channel, when it is one. */
 static int read_body(struct call *c, struct buf *body, const json_t **ret_ref)
 {
@@ -160,7 +155,7 @@ static int read_body(struct call *c, struct buf *body, const json_t **ret_ref)
     if (encoded)
         return fn_read_base64(c, "content_b64", body);
     if (json_is_object(content)) {
-        if (!is_channel(content))
+        if (!json_is_string(json_get(content, "channel_id")) || !json_is_string(json_get(content, "access_key")))
             return fn_set_fault(c, "S001", "invalid request: `content` must be a string or a channel reference");
         *ret_ref = content;
         return 0;
