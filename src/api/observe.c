@@ -38,31 +38,27 @@ static void on_trace(void *arg, const struct api_trace *t)
     otlp_add(o->otlp, &span);
 }
 
-static int write_page(struct observe *o, struct buf *page)
+static bool on_metrics(void *arg, struct http_req *r)
 {
+    const struct observe *o = arg;
+    CLEANUP(buf_done) struct buf page = BUF_INIT(PAGE_MAX);
+    const char *method = http_req_method(r);
+    if (strcmp(http_req_path(r), METRICS_PATH) != 0 || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
+        return false;
     struct manager *m = o->api->manager;
     struct otlp_counts spans = otlp_counts(o->otlp);
+    struct audit_counts audit = audit_counts(o->api->audit);
     const struct prometheus_extra extra[] = {
         { "iii_calls_running", "Calls in progress, streams included.", false, o->api->n_calls },
         { "iii_events_total", "Events since the start.", true, event_log_count(m->events) },
         { "iii_alerts_fired_total", "Alerts that fired since the start.", true, alerts_fired(m->alerts) },
         { "iii_otlp_spans_sent_total", "Spans a collector took.", true, spans.sent },
         { "iii_otlp_spans_dropped_total", "Spans that were dropped.", true, spans.dropped },
-        { "iii_audit_lines_total", "Lines of the audit log since the start.", true, audit_counts(o->api->audit).lines },
-        { "iii_audit_failures_total", "Writes of the audit log that failed.", true,
-          audit_counts(o->api->audit).failures },
+        { "iii_audit_lines_total", "Lines of the audit log since the start.", true, audit.lines },
+        { "iii_audit_failures_total", "Writes of the audit log that failed.", true, audit.failures },
         { "iii_otlp_spans_waiting", "Spans to be sent.", false, spans.waiting },
     };
-    return prometheus_write(o->prometheus, extra, sizeof(extra) / sizeof(extra[0]), page);
-}
-
-static bool on_metrics(void *arg, struct http_req *r)
-{
-    CLEANUP(buf_done) struct buf page = BUF_INIT(PAGE_MAX);
-    const char *method = http_req_method(r);
-    if (strcmp(http_req_path(r), METRICS_PATH) != 0 || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
-        return false;
-    if (write_page(arg, &page) < 0)
+    if (prometheus_write(o->prometheus, extra, sizeof(extra) / sizeof(extra[0]), &page) < 0)
         http_req_reply(r, 500, "text/plain", "the page is too large\n", 22);
     else
         http_req_reply(r, 200, PROMETHEUS_TYPE, buf_text(&page), page.len);

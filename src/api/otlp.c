@@ -105,28 +105,23 @@ static void add_text(json_t *list, const char *key, const char *value)
         list, json_pack("{s:s, s:{s:o}}", "key", key, "value", "stringValue", json_text(value, strlen(value))));
 }
 
-static json_t *attributes_of(const struct otlp_span *s)
-{
-    json_t *list = json_array();
-    if (*s->method) /* a function of the engine has none */
-        add_text(list, "http.request.method", s->method);
-    if (*s->route)
-        add_text(list, "http.route", s->route);
-    /* 64-bit numbers are texts in OTLP's JSON, as in all JSON of protocol buffers. */
-    (void)json_array_append_new(list, json_pack("{s:s, s:{s:o}}", "key", "http.response.status_code", "value",
-                                                "intValue", json_sprintf("%d", s->status)));
-    if (s->sandbox_id)
-        add_text(list, "iii.sandbox.id", s->sandbox_id);
-    return list;
-}
-
 static json_t *span_json(const struct otlp_span *s)
 {
     int64_t end_us = clock_wall_ms() * 1000;
+    json_t *attributes = json_array();
+    if (*s->method) /* a function of the engine has none */
+        add_text(attributes, "http.request.method", s->method);
+    if (*s->route)
+        add_text(attributes, "http.route", s->route);
+    /* 64-bit numbers are texts in OTLP's JSON, as in all JSON of protocol buffers. */
+    (void)json_array_append_new(attributes, json_pack("{s:s, s:{s:o}}", "key", "http.response.status_code", "value",
+                                                      "intValue", json_sprintf("%d", s->status)));
+    if (s->sandbox_id)
+        add_text(attributes, "iii.sandbox.id", s->sandbox_id);
     json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", s->span->trace_id, "spanId", s->span->id,
                           "name", s->name, "kind", KIND_SERVER, "startTimeUnixNano",
                           json_sprintf("%lld000", (long long)(end_us - s->duration_us)), "endTimeUnixNano",
-                          json_sprintf("%lld000", (long long)end_us), "attributes", attributes_of(s));
+                          json_sprintf("%lld000", (long long)end_us), "attributes", attributes);
     if (*s->span->parent_id)
         (void)json_object_set_new(j, "parentSpanId", json_string(s->span->parent_id));
     json_t *status = json_pack("{s:i}", "code", s->error ? STATUS_BAD : STATUS_OK);
@@ -221,15 +216,6 @@ static void on_batch_sent(void *arg, struct http_client *c, const struct err *er
                  o->status == 429 || (o->status >= 502 && o->status <= 504)); /* the ones OTLP lets us repeat */
 }
 
-static json_t *request_json(const struct otlp *o)
-{
-    json_t *resource = json_array();
-    add_text(resource, "service.name", o->service);
-    add_text(resource, "service.version", API_VERSION);
-    return json_pack("{s:[{s:{s:o}, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceSpans", "resource", "attributes", resource,
-                     "scopeSpans", "scope", "name", "iii-sandbox", "version", API_VERSION, "spans", o->batch);
-}
-
 static void send_batch(struct otlp *o)
 {
     static const struct http_client_events events = { .on_head = on_head, .on_done = on_batch_sent };
@@ -237,7 +223,12 @@ static void send_batch(struct otlp *o)
     size_t len;
     if (!o->batch)
         next_batch(o);
-    JSON_OWNED body = request_json(o);
+    json_t *resource = json_array();
+    add_text(resource, "service.name", o->service);
+    add_text(resource, "service.version", API_VERSION);
+    JSON_OWNED body =
+        json_pack("{s:[{s:{s:o}, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceSpans", "resource", "attributes", resource,
+                  "scopeSpans", "scope", "name", "iii-sandbox", "version", API_VERSION, "spans", o->batch);
     CLEANUP(free_p) char *text = json_write(body, &len);
     struct http_client_request req = { .method = "POST",
                                        .url = o->url,

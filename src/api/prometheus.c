@@ -76,18 +76,6 @@ static uint64_t calls_of(const struct series *s)
     return n;
 }
 
-static void write_requests(const struct prometheus *p, struct buf *out)
-{
-    head(out, "iii_requests_total", "counter", "Calls by operation and HTTP status.");
-    for (size_t i = 0; i < OP_ALL; i++)
-        for (int code = 0; code < ERR_COUNT; code++)
-            if (p->ops[i].by_code[code])
-                (void)buf_addf(
-                    out, "iii_requests_total{operation=\"%s\",method=\"%s\",route=\"%s\",status=\"%d\"} %llu\n",
-                    spec_ops[i].name, spec_ops[i].method, spec_ops[i].path,
-                    code ? err_status((enum err_code)code) : 200, (unsigned long long)p->ops[i].by_code[code]);
-}
-
 static void write_latency(const struct prometheus *p, struct buf *out)
 {
     static const char name[] = "iii_request_duration_seconds";
@@ -110,46 +98,34 @@ static void write_latency(const struct prometheus *p, struct buf *out)
     }
 }
 
-static size_t open_fds(void)
-{
-    size_t n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    if (!d)
-        return 0;
-    while (readdir(d))
-        n++;
-    (void)closedir(d);
-    return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
-}
-
-/* Pages of address space and of resident memory; zeros say that they are not known. */
-static void read_statm(unsigned long *ret_pages, unsigned long *ret_resident)
-{
-    char text[128] = "", *end = text;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f && !fgets(text, sizeof(text), f))
-        text[0] = '\0';
-    if (f)
-        (void)fclose(f); /* read only */
-    *ret_pages = strtoul(text, &end, 10);
-    *ret_resident = strtoul(end, NULL, 10);
-}
-
+/* A zero says that a number is not known. */
 static void write_process(const struct prometheus *p, struct buf *out)
 {
     struct rusage use = { 0 };
     struct rlimit fds = { 0 };
-    unsigned long pages, resident;
     (void)getrusage(RUSAGE_SELF, &use);
     (void)getrlimit(RLIMIT_NOFILE, &fds);
-    read_statm(&pages, &resident);
-    double page = (double)sysconf(_SC_PAGESIZE);
     double cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                    (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+    char text[128] = "", *end = text;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    if (statm && !fgets(text, sizeof(text), statm))
+        text[0] = '\0';
+    if (statm)
+        (void)fclose(statm); /* read only */
+    double page = (double)sysconf(_SC_PAGESIZE), pages = (double)strtoul(text, &end, 10);
+    double resident = (double)strtoul(end, NULL, 10);
+    size_t n_fds = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n_fds++;
+    if (d)
+        (void)closedir(d);
+    n_fds = n_fds > 3 ? n_fds - 3 : 0; /* ".", ".." and the folder itself */
     one(out, "process_cpu_seconds_total", true, "CPU time of the server, without its sandboxes.", cpu_s);
-    one(out, "process_resident_memory_bytes", false, "Resident memory of the server.", (double)resident * page);
-    one(out, "process_virtual_memory_bytes", false, "Address space of the server.", (double)pages * page);
-    one(out, "process_open_fds", false, "Open file descriptors.", (double)open_fds());
+    one(out, "process_resident_memory_bytes", false, "Resident memory of the server.", resident * page);
+    one(out, "process_virtual_memory_bytes", false, "Address space of the server.", pages * page);
+    one(out, "process_open_fds", false, "Open file descriptors.", (double)n_fds);
     one(out, "process_max_fds", false, "Maximum number of open file descriptors.", (double)fds.rlim_cur);
     one(out, "process_start_time_seconds", false, "When the server started, seconds since the epoch.",
         (double)p->m->started_at / 1000);
@@ -273,7 +249,14 @@ int prometheus_write(const struct prometheus *p, const struct prometheus_extra *
     write_sandboxes(p, out);
     for (size_t i = 0; i < n; i++)
         one(out, extra[i].name, extra[i].is_counter, extra[i].help, (double)extra[i].value);
-    write_requests(p, out);
+    head(out, "iii_requests_total", "counter", "Calls by operation and HTTP status.");
+    for (size_t i = 0; i < OP_ALL; i++)
+        for (int code = 0; code < ERR_COUNT; code++)
+            if (p->ops[i].by_code[code])
+                (void)buf_addf(
+                    out, "iii_requests_total{operation=\"%s\",method=\"%s\",route=\"%s\",status=\"%d\"} %llu\n",
+                    spec_ops[i].name, spec_ops[i].method, spec_ops[i].path,
+                    code ? err_status((enum err_code)code) : 200, (unsigned long long)p->ops[i].by_code[code]);
     write_latency(p, out);
     write_boxes(p, out);
     return out->max - out->len < LINE_MAX ? -E2BIG : 0; /* a line that did not fit leaves less room than a line takes */

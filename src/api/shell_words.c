@@ -12,11 +12,6 @@ struct scan {
     bool has_word;
 };
 
-static bool is_separator(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n';
-}
-
 static void put(struct scan *s, char c)
 {
     s->has_word = true;
@@ -69,7 +64,7 @@ int shell_words_split(const char *text, char ***ret)
     CLEANUP(strlist_free_p) char **list = NULL;
     int r = 0;
     while (*s.at && r == 0) {
-        if (is_separator(*s.at)) {
+        if (strchr(" \t\n", *s.at)) {
             end_word(&s, &list);
             s.at++;
         } else if (*s.at == '\'') {

@@ -19,11 +19,6 @@ static bool take_hex(const char *at, size_t n, char *out)
     return true;
 }
 
-static int hex_value(char c)
-{
-    return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 bool span_parse(const char *traceparent, struct span *ret_parent)
 {
     struct span s = { 0 };
@@ -38,7 +33,7 @@ bool span_parse(const char *traceparent, struct span *ret_parent)
         return false;
     if (!take_hex(trace, TRACE_HEX, s.trace_id) || !take_hex(id, ID_HEX, s.id))
         return false;
-    s.is_sampled = hex_value(flags[1]) & 1;
+    s.is_sampled = strchr("13579bdf", flags[1]); /* the lowest bit */
     *ret_parent = s;
     return true;
 }

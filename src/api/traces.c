@@ -115,16 +115,6 @@ static int need_rows(struct traces *t, struct err *err)
     return r;
 }
 
-static void trim(struct traces *t)
-{
-    if (++t->since_trim < TRIM_EVERY)
-        return;
-    t->since_trim = 0;
-    (void)store_trim(t->store, SCOPE, t->keep);
-    if (t->rows && (int64_t)t->n > t->keep)
-        drop_oldest(t, t->n - (size_t)t->keep);
-}
-
 void traces_add(struct traces *t, const struct api_trace *call)
 {
     struct trace row = { .fn = (char *)(uintptr_t)call->op->fn,
@@ -138,7 +128,12 @@ void traces_add(struct traces *t, const struct api_trace *call)
     (void)store_put_lazy(t->store, SCOPE, row.id, doc, NULL); /* a full disk costs the trace, not the call */
     if (t->rows)
         push(t, &row);
-    trim(t);
+    if (++t->since_trim < TRIM_EVERY)
+        return;
+    t->since_trim = 0;
+    (void)store_trim(t->store, SCOPE, t->keep);
+    if (t->rows && (int64_t)t->n > t->keep)
+        drop_oldest(t, t->n - (size_t)t->keep);
 }
 
 /* The first row that counts: those before it wait to be trimmed. */
@@ -177,16 +172,6 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The contract's rule: sorted durations at floor(0.95 n), the last one when that is out of range. */
-static double p95_of(int64_t *durations, size_t n)
-{
-    if (n == 0)
-        return 0;
-    qsort(durations, n, sizeof(*durations), by_size);
-    size_t at = n * 95 / 100;
-    return (double)durations[at < n ? at : n - 1];
-}
-
 json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
 {
     if (need_rows(t, err) < 0)
@@ -214,8 +199,11 @@ json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
         else
             (void)json_object_set_new(counts, row->fn, json_integer(1));
     }
+    /* The contract's rule for the 95th percentile: sorted durations at floor(0.95 n). */
+    qsort(durations, n, sizeof(*durations), by_size);
+    double p95 = n ? (double)durations[n * 95 / 100] : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:o}", "totalRequests", (json_int_t)n, "totalErrors", errors, "avgDuration",
-                     n ? sum / (double)n : 0.0, "p95Duration", p95_of(durations, n), "functionCounts", counts);
+                     n ? sum / (double)n : 0.0, "p95Duration", p95, "functionCounts", counts);
 }
 
 /* Rows of the store in one transaction: all of them or none. */
