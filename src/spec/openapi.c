@@ -28,17 +28,6 @@ static json_t *default_of(const struct field *f)
     return value;
 }
 
-static json_t *choices_of(const struct field *f)
-{
-    json_t *list = json_array();
-    for (const char *at = f->choices; *at;) {
-        size_t len = strcspn(at, "|");
-        (void)json_array_append_new(list, json_stringn(at, len));
-        at += len + (at[len] == '|');
-    }
-    return list;
-}
-
 static json_t *number_schema(const struct field *f, const char *type)
 {
     json_t *s = json_pack("{s:s}", "type", type);
@@ -55,8 +44,15 @@ static json_t *text_schema(const struct field *f)
     json_t *s = json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)f->max);
     if (f->min > 0)
         (void)json_object_set_new(s, "minLength", json_integer((json_int_t)f->min));
-    if (f->choices)
-        (void)json_object_set_new(s, "enum", choices_of(f));
+    if (!f->choices)
+        return s;
+    json_t *list = json_array();
+    for (const char *at = f->choices; *at;) {
+        size_t len = strcspn(at, "|");
+        (void)json_array_append_new(list, json_stringn(at, len));
+        at += len + (at[len] == '|');
+    }
+    (void)json_object_set_new(s, "enum", list);
     return s;
 }
 
@@ -72,12 +68,6 @@ static json_t *map_schema(const struct field *f, json_t *values)
 {
     return json_pack("{s:s, s:o*, s:I, s:I}", "type", "object", "additionalProperties", values, "minProperties",
                      (json_int_t)f->min, "maxProperties", (json_int_t)f->max);
-}
-
-static json_t *command_schema(const struct field *f)
-{
-    return json_pack("{s:[o, o]}", "oneOf", text_schema(f),
-                     json_pack("{s:s, s:{s:s}, s:i}", "type", "array", "items", "type", "string", "minItems", 1));
 }
 
 static json_t *type_schema(const struct field *f)
@@ -100,15 +90,17 @@ static json_t *type_schema(const struct field *f)
     case FIELD_OBJ_LIST:
         return list_schema(f, f->members ? object_schema(f->members) : json_pack("{s:s}", "type", "object"));
     case FIELD_COMMAND:
-        return command_schema(f);
+        return json_pack("{s:[o, o]}", "oneOf", text_schema(f),
+                         json_pack("{s:s, s:{s:s}, s:i}", "type", "array", "items", "type", "string", "minItems", 1));
     case FIELD_ANY:
         break;
     }
     return json_object();
 }
 
-static json_t *description_of(const struct field *f, const json_t *fallback)
+json_t *spec_field_schema(const struct field *f)
 {
+    json_t *s = type_schema(f), *fallback = default_of(f);
     CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
     (void)buf_add_str(&text, f->help); /* rows are short: a test reads every one back */
     if (f->flags & FIELD_CLAMP && f->type == FIELD_INT && f->max < 1e15)
@@ -117,28 +109,17 @@ static json_t *description_of(const struct field *f, const json_t *fallback)
         (void)buf_addf(&text, " (moved into %g to %g)", f->min, f->max);
     if (f->fallback && !fallback)
         (void)buf_addf(&text, "; default: %s", f->fallback);
-    return json_string(buf_text(&text));
-}
-
-static json_t *field_schema(const struct field *f)
-{
-    json_t *s = type_schema(f), *fallback = default_of(f);
-    (void)json_object_set_new(s, "description", description_of(f, fallback));
+    (void)json_object_set_new(s, "description", json_string(buf_text(&text)));
     if (fallback)
         (void)json_object_set_new(s, "default", fallback);
     return s;
-}
-
-json_t *spec_field_schema(const struct field *f)
-{
-    return field_schema(f);
 }
 
 static json_t *object_schema(const struct field *fields)
 {
     json_t *properties = json_object(), *required = json_array();
     for (const struct field *f = fields; f->name; f++) {
-        (void)json_object_set_new(properties, f->name, field_schema(f));
+        (void)json_object_set_new(properties, f->name, spec_field_schema(f));
         if (f->flags & FIELD_REQUIRED)
             (void)json_array_append_new(required, json_string(f->name));
     }
@@ -156,11 +137,6 @@ static bool has_body(const struct op *op)
     return strcmp(op->method, "POST") == 0 || strcmp(op->method, "PUT") == 0;
 }
 
-static bool is_scalar(const struct field *f)
-{
-    return f->type == FIELD_STR || f->type == FIELD_INT || f->type == FIELD_NUM || f->type == FIELD_BOOL;
-}
-
 /* Everything may come in the query or the body; the document shows one place for each field. */
 static bool is_in_body(const struct op *op, const struct field *f)
 {
@@ -176,11 +152,11 @@ static void add_parameters(const struct op *op, json_t *to)
         bool is_path = f->flags & FIELD_PATH;
         json_t *one = json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "in", is_path ? "path" : "query", "required",
                                 (f->flags & FIELD_REQUIRED) != 0, "description", f->help);
-        if (is_scalar(f))
-            (void)json_object_set_new(one, "schema", field_schema(f));
+        if (f->type == FIELD_STR || f->type == FIELD_INT || f->type == FIELD_NUM || f->type == FIELD_BOOL)
+            (void)json_object_set_new(one, "schema", spec_field_schema(f));
         else /* JSON text in the query */
             (void)json_object_set_new(one, "content",
-                                      json_pack("{s:{s:o}}", "application/json", "schema", field_schema(f)));
+                                      json_pack("{s:{s:o}}", "application/json", "schema", spec_field_schema(f)));
         (void)json_array_append_new(list, one);
     }
     if (op->flags & OP_IDEMPOTENT)
@@ -225,12 +201,6 @@ static bool has_path_field(const struct op *op)
     return false;
 }
 
-/* A log forgets its oldest bytes. */
-static bool reads_log(const struct op *op)
-{
-    return strcmp(op->reply, "ExecOutput") == 0 || strcmp(op->reply, "BackgroundLogs") == 0;
-}
-
 static bool can_answer(const struct op *op, enum err_code code)
 {
     switch (code) {
@@ -244,8 +214,8 @@ static bool can_answer(const struct op *op, enum err_code code)
         return has_path_field(op) || op->flags & OP_MUTATES;
     case ERR_CONFLICT:
         return has_path_field(op) || op->flags & OP_MUTATES;
-    case ERR_GONE:
-        return reads_log(op);
+    case ERR_GONE: /* a log forgets its oldest bytes */
+        return strcmp(op->reply, "ExecOutput") == 0 || strcmp(op->reply, "BackgroundLogs") == 0;
     case ERR_TOO_LARGE:
         return has_body(op);
     case ERR_UNSUPPORTED:
@@ -278,14 +248,6 @@ static json_t *event_schema(json_t *ref)
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
 }
 
-/* Events of an operation that answers with its reply unless asked for events: a <reply>Event each. */
-static void add_events(const struct op *op, json_t *responses)
-{
-    json_t *ref = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%sEvent", op->reply));
-    (void)json_object_set_new(json_object_get(json_object_get(responses, "200"), "content"), "text/event-stream",
-                              json_pack("{s:o}", "schema", event_schema(ref)));
-}
-
 static json_t *responses_of(const struct op *op)
 {
     const char *type = op->flags & OP_STREAM ? "text/event-stream" : "application/json";
@@ -294,8 +256,11 @@ static json_t *responses_of(const struct op *op)
         s++;
     json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content",
                             type, "schema", op->flags & OP_STREAM ? event_schema(reply_ref(op)) : reply_ref(op));
-    if (op->flags & OP_MAY_STREAM)
-        add_events(op, all);
+    if (op->flags & OP_MAY_STREAM) { /* answers with its reply unless asked for events: a <reply>Event each */
+        json_t *ref = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%sEvent", op->reply));
+        (void)json_object_set_new(json_object_get(json_object_get(all, "200"), "content"), "text/event-stream",
+                                  json_pack("{s:o}", "schema", event_schema(ref)));
+    }
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))
@@ -345,35 +310,25 @@ static json_t *operation_of(const struct op *op)
 
 /* --- the document --- */
 
-/* "/sandboxes/:id/exec" to "/sandbox/sandboxes/{id}/exec". */
-static void template_path(const char *prefix, const char *path, char out[PATH_MAX_BYTES])
-{
-    CLEANUP(buf_done) struct buf b = BUF_INIT(PATH_MAX_BYTES);
-    (void)buf_addf(&b, "/%s", prefix); /* paths of the table are far shorter than the limit */
-    while (*path) {
-        size_t len = 1 + strcspn(path + 1, "/");
-        if (path[1] == ':')
-            (void)buf_addf(&b, "/{%.*s}", (int)len - 2, path + 2);
-        else
-            (void)buf_add(&b, path, len);
-        path += len;
-    }
-    (void)snprintf(out, PATH_MAX_BYTES, "%s", buf_text(&b));
-}
-
 static json_t *paths_of(const char *prefix)
 {
     json_t *paths = json_object();
     for (int i = 0; i < OP_COUNT; i++) {
         const struct op *op = &spec_ops[i];
-        char path[PATH_MAX_BYTES], method[16] = "";
-        template_path(prefix, op->path, path);
+        CLEANUP(buf_done) struct buf path = BUF_INIT(PATH_MAX_BYTES); /* paths of the table are far shorter */
+        char method[16] = "";
+        (void)buf_addf(&path, "/%s", prefix); /* "/sandboxes/:id/exec" to "/sandbox/sandboxes/{id}/exec" */
+        for (const char *at = op->path; *at;) {
+            size_t len = 1 + strcspn(at + 1, "/");
+            (void)(at[1] == ':' ? buf_addf(&path, "/{%.*s}", (int)len - 2, at + 2) : buf_add(&path, at, len));
+            at += len;
+        }
         for (size_t k = 0; op->method[k] && k + 1 < sizeof(method); k++)
             method[k] = (char)(op->method[k] | 0x20); /* capitals to small letters */
-        json_t *item = json_object_get(paths, path);
+        json_t *item = json_object_get(paths, buf_text(&path));
         if (!item) {
             item = json_object();
-            (void)json_object_set_new(paths, path, item);
+            (void)json_object_set_new(paths, buf_text(&path), item);
         }
         (void)json_object_set_new(item, method, operation_of(op));
     }

@@ -53,19 +53,6 @@ static json_t *read_enum(struct reader *r)
     return take_char(r, '\'') ? json_pack("{s:s, s:O}", "type", "string", "enum", choices) : NULL;
 }
 
-static json_t *read_array(struct reader *r)
-{
-    JSON_OWNED items = read_type(r);
-    return items && take_char(r, ']') ? json_pack("{s:s, s:O}", "type", "array", "items", items) : NULL;
-}
-
-static json_t *read_map(struct reader *r)
-{
-    JSON_OWNED values = read_type(r);
-    return values && take_char(r, '>') ? json_pack("{s:s, s:O}", "type", "object", "additionalProperties", values)
-                                       : NULL;
-}
-
 static json_t *read_either(struct reader *r)
 {
     JSON_OWNED choices = json_array();
@@ -78,42 +65,27 @@ static json_t *read_either(struct reader *r)
     return json_pack("{s:O}", "oneOf", choices);
 }
 
-static bool read_member(struct reader *r, json_t *properties, json_t *required)
-{
-    skip_blanks(r);
-    char name[64];
-    size_t len = word_len(r);
-    if (len == 0 || len >= sizeof(name))
-        return false;
-    memcpy(name, r->at, len);
-    name[len] = '\0';
-    r->at += len;
-    bool is_optional = take_char(r, '?');
-    json_t *type = take_char(r, ':') ? read_type(r) : NULL;
-    if (!type)
-        return false;
-    (void)json_object_set_new(properties, name, type);
-    if (!is_optional)
-        (void)json_array_append_new(required, json_string(name));
-    return true;
-}
-
 static json_t *read_object(struct reader *r)
 {
     JSON_OWNED properties = json_object();
     JSON_OWNED required = json_array();
-    while (!take_char(r, '}'))
-        if (!read_member(r, properties, required))
+    while (!take_char(r, '}')) {
+        char name[64];
+        size_t len = word_len(r);
+        if (len == 0 || len >= sizeof(name))
             return NULL;
+        memcpy(name, r->at, len);
+        name[len] = '\0';
+        r->at += len;
+        bool is_optional = take_char(r, '?');
+        json_t *type = take_char(r, ':') ? read_type(r) : NULL;
+        if (!type)
+            return NULL;
+        (void)json_object_set_new(properties, name, type);
+        if (!is_optional)
+            (void)json_array_append_new(required, json_string(name));
+    }
     return json_pack("{s:s, s:O, s:O}", "type", "object", "properties", properties, "required", required);
-}
-
-static json_t *read_ref(struct reader *r)
-{
-    size_t len = word_len(r);
-    json_t *ref = json_sprintf("#/components/schemas/%.*s", (int)len, r->at);
-    r->at += len;
-    return json_pack("{s:o}", "$ref", ref);
 }
 
 static json_t *read_plain(struct reader *r)
@@ -138,23 +110,31 @@ static json_t *read_plain(struct reader *r)
 
 static json_t *read_type(struct reader *r)
 {
-    json_t *type;
+    json_t *type = NULL;
+    JSON_OWNED inner = NULL;
     if (++r->depth > DEPTH_MAX)
         return NULL;
-    if (take_char(r, '{'))
+    if (take_char(r, '{')) {
         type = read_object(r);
-    else if (take_char(r, '['))
-        type = read_array(r);
-    else if (take_char(r, '<'))
-        type = read_map(r);
-    else if (take_char(r, '('))
+    } else if (take_char(r, '[')) {
+        inner = read_type(r);
+        if (inner && take_char(r, ']'))
+            type = json_pack("{s:s, s:O}", "type", "array", "items", inner);
+    } else if (take_char(r, '<')) {
+        inner = read_type(r);
+        if (inner && take_char(r, '>'))
+            type = json_pack("{s:s, s:O}", "type", "object", "additionalProperties", inner);
+    } else if (take_char(r, '(')) {
         type = read_either(r);
-    else if (take_char(r, '@'))
-        type = read_ref(r);
-    else if (take_char(r, '\''))
+    } else if (take_char(r, '@')) {
+        size_t len = word_len(r);
+        type = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%.*s", (int)len, r->at));
+        r->at += len;
+    } else if (take_char(r, '\'')) {
         type = read_enum(r);
-    else
+    } else {
         type = read_plain(r);
+    }
     r->depth--;
     return type;
 }

@@ -51,7 +51,7 @@ static bool has_nul(const json_t *text)
     return memchr(json_string_value(text), '\0', json_string_length(text)) != NULL;
 }
 
-static bool is_choice(const char *choices, const char *text)
+bool spec_is_choice(const char *choices, const char *text)
 {
     size_t n = strlen(text);
     for (const char *at = choices; *at;) {
@@ -74,7 +74,7 @@ static enum verdict check_str(const struct field *f, const json_t *v, struct err
         (void)err_set(err, ERR_INVALID, 0, "%s: must not be empty", f->name);
     else if (n < f->min || n > f->max)
         (void)err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %.0f to %.0f", f->name, n, f->min, f->max);
-    else if (f->choices && !is_choice(f->choices, json_string_value(v)))
+    else if (f->choices && !spec_is_choice(f->choices, json_string_value(v)))
         (void)err_set(err, ERR_INVALID, 0, "%s: \"%.*s\" is none of %s", f->name, SHOWN, json_string_value(v),
                       f->choices);
     else
@@ -157,7 +157,7 @@ static enum verdict check_bool(const struct field *f, const json_t *v, json_t **
     const char *text = json_string_value(v);
     if (json_is_boolean(v))
         return FINE;
-    if (f->flags & FIELD_JSON || !text || has_nul(v) || !is_choice("true|false|1|0", text))
+    if (f->flags & FIELD_JSON || !text || has_nul(v) || !spec_is_choice("true|false|1|0", text))
         return WRONG_TYPE;
     *ret = json_boolean(*text == 't' || *text == '1');
     return FINE;

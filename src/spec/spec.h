@@ -117,3 +117,4 @@ char *spec_limits_md(void);
  * and lenient fields of the wrong type are removed, clamped ones are clamped. -EINVAL: err names field, value and
  * limit; -ENOENT for a path part that cannot be anything's id. */
 int spec_check(const struct op *op, json_t *params, struct err *err);
+bool spec_is_choice(const char *choices, const char *text); /* choices: "a|b|c" */

@@ -98,25 +98,6 @@ static void put_op(struct buf *page, const struct op *op)
         put_field(page, "", f);
 }
 
-static void put_errors(struct buf *page)
-{
-    PUT("\n## Errors\n\nA failed request has the body `{\"error\": \"why\"}` and one of these statuses.\n\n"
-        "| Status | Kind |\n|---|---|\n");
-    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
-        PUT("| %d | `%s` |\n", err_status((enum err_code)code), err_name((enum err_code)code));
-}
-
-static void put_objects(struct buf *page)
-{
-    PUT("\n## Objects\n\nNotation: `{name:type}` is an object, `?` marks members that may be absent, `[type]` is an "
-        "array, "
-        "`<type>` an object whose values are of that type, `'a|b'` one of these strings, `@Name` another object of "
-        "this "
-        "list, `type~` may be null, `(a b)` is either of them. Times are milliseconds since the Unix epoch.\n");
-    for (const struct schema *s = schemas_rows; s->name; s++)
-        PUT("\n### %s\n\n%s.\n\n`%s`\n", s->name, s->help, s->shape);
-}
-
 char *spec_reference_md(void)
 {
     struct buf b = BUF_INIT(PAGE_MAX), *page = &b;
@@ -127,8 +108,16 @@ char *spec_reference_md(void)
         "result as JSON.\n\n## Operations\n");
     for (int i = 0; i < OP_COUNT; i++)
         put_op(page, &spec_ops[i]);
-    put_errors(page);
-    put_objects(page);
+    PUT("\n## Errors\n\nA failed request has the body `{\"error\": \"why\"}` and one of these statuses.\n\n"
+        "| Status | Kind |\n|---|---|\n");
+    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
+        PUT("| %d | `%s` |\n", err_status((enum err_code)code), err_name((enum err_code)code));
+    PUT("\n## Objects\n\nNotation: `{name:type}` is an object, `?` marks members that may be absent, `[type]` is an "
+        "array, `<type>` an object whose values are of that type, `'a|b'` one of these strings, `@Name` another "
+        "object of this list, `type~` may be null, `(a b)` is either of them. Times are milliseconds since the Unix "
+        "epoch.\n");
+    for (const struct schema *s = schemas_rows; s->name; s++)
+        PUT("\n### %s\n\n%s.\n\n`%s`\n", s->name, s->help, s->shape);
     return buf_steal(page, NULL);
 }
 
