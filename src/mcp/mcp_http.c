@@ -248,15 +248,6 @@ static void begin_stream(struct post *p)
     http_req_on_drain(p->req, pump, p);
 }
 
-static void add_event(struct post *p, const json_t *message)
-{
-    size_t len;
-    CLEANUP(free_p) char *text = json_write(message, &len);
-    if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
-        buf_add_str(&p->rest, "\n\n") < 0)
-        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
-}
-
 static void on_message(void *arg, const json_t *message)
 {
     struct post *p = arg;
@@ -268,16 +259,13 @@ static void on_message(void *arg, const json_t *message)
         return;
     }
     begin_stream(p);
-    add_event(p, message);
-    if (is_note) /* the answer is sent with the end */
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(message, &len);
+    if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
+        buf_add_str(&p->rest, "\n\n") < 0)
+        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
+    if (is_note)               /* the answer is sent with the end */
         pump(p);
-}
-
-/* Errors of the protocol are errors of HTTP, too, where the revision says so. */
-static int status_of(const json_t *answer)
-{
-    int64_t code = json_get_int(json_get(answer, "error"), "code", 0);
-    return code == MCP_SESSION_VERSION ? 400 : 200;
 }
 
 static void on_end(void *arg)
@@ -289,8 +277,10 @@ static void on_end(void *arg)
         pump(p);
         return;
     }
+    /* Errors of the protocol are errors of HTTP, too, where the revision says so. */
+    bool is_version = json_get_int(json_get(p->answer, "error"), "code", 0) == MCP_SESSION_VERSION;
     if (p->answer)
-        reply_json(p->req, status_of(p->answer), p->answer);
+        reply_json(p->req, is_version ? 400 : 200, p->answer);
     else
         http_req_reply(p->req, 202, JSON_TYPE, "", 0); /* notifications only, or cancelled */
     post_free(p);
@@ -304,20 +294,6 @@ static void on_post_gone(void *arg)
 static bool has_word(const char *header, const char *word)
 {
     return header && strcasestr(header, word);
-}
-
-static void take_post(struct mcp_http *h, struct session *s, struct http_req *r, const json_t *message)
-{
-    struct post *p = xzalloc(sizeof(*p));
-    *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
-    p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
-    LIST_INSERT_HEAD(&h->posts, p, entry);
-    const struct mcp_session_sink sink = { .send = on_message, .end = on_end, .arg = p };
-    struct mcp_exchange *x = mcp_session_take(s->core, message, &sink);
-    if (!x)
-        return; /* p is gone */
-    p->exchange = x;
-    http_req_on_gone(r, on_post_gone, p);
 }
 
 /* The headers must agree with the message: a proxy that routes by headers must not be misled. */
@@ -379,11 +355,21 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
         return;
     }
     struct session *s = session_for(h, r, message, from);
-    if (s)
-        take_post(h, s, r, message);
+    if (!s)
+        return;
+    struct post *p = xzalloc(sizeof(*p));
+    *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
+    p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
+    LIST_INSERT_HEAD(&h->posts, p, entry);
+    const struct mcp_session_sink sink = { .send = on_message, .end = on_end, .arg = p };
+    struct mcp_exchange *x = mcp_session_take(s->core, message, &sink);
+    if (!x)
+        return; /* p is gone */
+    p->exchange = x;
+    http_req_on_gone(r, on_post_gone, p);
 }
 
-/* --- GET and DELETE --- */
+/* --- GET --- */
 
 static void on_stream_gone(void *arg)
 {
@@ -413,15 +399,6 @@ static void serve_get(struct mcp_http *h, struct http_req *r, const char *owner)
     (void)http_req_send(r, ": open\n\n", 8);
 }
 
-static void serve_delete(struct mcp_http *h, struct http_req *r, const char *owner)
-{
-    struct session *s = find_session(h, r, owner);
-    if (!s)
-        return;
-    session_free(s);
-    http_req_reply(r, 200, JSON_TYPE, "", 0);
-}
-
 void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_http_from *from)
 {
     const char *method = http_req_method(r);
@@ -432,9 +409,13 @@ void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_htt
         serve_post(h, r, from);
     else if (strcmp(method, "GET") == 0)
         serve_get(h, r, from->owner);
-    else if (strcmp(method, "DELETE") == 0)
-        serve_delete(h, r, from->owner);
-    else {
+    else if (strcmp(method, "DELETE") == 0) {
+        struct session *s = find_session(h, r, from->owner);
+        if (!s)
+            return;
+        session_free(s);
+        http_req_reply(r, 200, JSON_TYPE, "", 0);
+    } else {
         http_req_add_header(r, "Allow", "GET, POST, DELETE");
         refuse(r, 405, MCP_SESSION_BUSY, "this address takes GET, POST and DELETE");
     }
@@ -442,20 +423,11 @@ void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_htt
 
 /* --- the whole --- */
 
-static void drop_old(struct mcp_http *h)
-{
-    int64_t now = loop_now_ms(h->loop);
-    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
-        struct session *s = it.value;
-        if (is_idle(s) && now - s->used_ms > MCP_HTTP_IDLE_MS)
-            session_free(s);
-    }
-}
-
 static void on_ping(void *arg)
 {
     static const char sign[] = ": ping\n\n";
     struct mcp_http *h = arg;
+    int64_t now_ms = loop_now_ms(h->loop);
     struct post *p, *next;
     for (p = LIST_FIRST(&h->posts); p; p = next) {
         next = LIST_NEXT(p, entry);
@@ -469,8 +441,9 @@ static void on_ping(void *arg)
         struct session *s = it.value;
         if (s->stream)
             (void)http_req_send(s->stream, sign, strlen(sign));
+        else if (is_idle(s) && now_ms - s->used_ms > MCP_HTTP_IDLE_MS)
+            session_free(s);
     }
-    drop_old(h);
 }
 
 struct mcp_http *mcp_http_new(struct loop *l, const struct mcp_http_host *host)

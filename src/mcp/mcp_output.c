@@ -35,27 +35,21 @@ static void keep_line(struct mcp_output *o, const char *data, size_t len)
     }
 }
 
-static void output_add(struct mcp_output *o, int which, const json_t *data)
-{
-    struct buf *b = &o->text[which];
-    const char *text = json_string_value(data);
-    size_t len = json_string_length(data), room = b->max - b->len;
-    if (!text)
-        return;
-    if (len > room) {
-        o->is_cut[which] = true;
-        len = utf8_whole(text, room);
-    }
-    if (buf_add(b, text, len) < 0)
-        o->is_cut[which] = true;
-    keep_line(o, text, len);
-}
-
 void mcp_output_event(struct mcp_output *o, const json_t *event)
 {
     const char *type = json_get_str(event, "type", "");
     if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0) {
-        output_add(o, strcmp(type, "stderr") == 0, json_get(event, "data"));
+        const json_t *data = json_get(event, "data");
+        const char *text = json_string_value(data);
+        int which = strcmp(type, "stderr") == 0;
+        struct buf *b = &o->text[which];
+        size_t len = json_string_length(data), room = b->max - b->len;
+        if (!text)
+            return;
+        size_t fits = len > room ? utf8_whole(text, room) : len;
+        if (buf_add(b, text, fits) < 0 || fits < len)
+            o->is_cut[which] = true;
+        keep_line(o, text, fits);
     } else if (strcmp(type, "exit") == 0) {
         o->exit_code = (int)strtol(json_get_str(event, "data", "0"), NULL, 10);
         o->has_exit = true;

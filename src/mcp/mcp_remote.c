@@ -53,19 +53,10 @@ static void remote_fail(struct call *c, const struct err *err)
 
 /* --- the answer --- */
 
-static void take_line(struct call *c)
-{
-    static const char mark[] = "data: ";
-    JSON_OWNED event = NULL;
-    size_t len = strlen(mark);
-    if (c->body.len > len && strncmp(c->body.data, mark, len) == 0 &&
-        json_read(c->body.data + len, c->body.len - len, &event, NULL) == 0)
-        c->sink.on_event(c->sink.arg, event);
-    buf_clear(&c->body);
-}
-
 static void on_data(void *arg, struct http_client *client, const char *data, size_t len)
 {
+    static const char mark[] = "data: ";
+    const size_t mark_len = sizeof(mark) - 1;
     struct call *c = arg;
     bool is_events = c->is_stream && http_client_status(client) == 200;
     if (!is_events) {
@@ -76,8 +67,13 @@ static void on_data(void *arg, struct http_client *client, const char *data, siz
         const char *end = memchr(data, '\n', len);
         size_t piece = end ? (size_t)(end - data) : len;
         (void)buf_add(&c->body, data, piece); /* a line past the limit is not valid JSON then, and is skipped */
-        if (end)
-            take_line(c);
+        if (end) {
+            JSON_OWNED event = NULL;
+            if (c->body.len > mark_len && strncmp(c->body.data, mark, mark_len) == 0 &&
+                json_read(c->body.data + mark_len, c->body.len - mark_len, &event, NULL) == 0)
+                c->sink.on_event(c->sink.arg, event);
+            buf_clear(&c->body);
+        }
         data += piece + (end != NULL);
         len -= piece + (end != NULL);
     }

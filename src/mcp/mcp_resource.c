@@ -20,22 +20,6 @@ static int not_ours(const char *uri, struct err *err)
                    uri);
 }
 
-static int file_of(struct mcp_resource *ret, const char *rest, struct err *err)
-{
-    CLEANUP(buf_done) struct buf path = BUF_INIT(URI_MAX);
-    const char *at = *rest ? rest : "/";
-    if (url_decode(at, strlen(at), &path) < 0)
-        return err_set(err, ERR_INVALID, 0, "files%.100s: a path with a broken escape in it", rest);
-    bool is_folder = path.data[path.len - 1] == '/';
-    while (is_folder && path.len > 1 && path.data[path.len - 1] == '/')
-        path.data[--path.len] = '\0';
-    ret->op = is_folder ? OP_ID_fs_list : OP_ID_fs_download;
-    (void)json_object_set_new(ret->params, "path", json_text(buf_text(&path), path.len));
-    free(ret->path);
-    ret->path = buf_steal(&path, NULL);
-    return 0;
-}
-
 static int parse(const char *uri, struct mcp_resource *ret, struct err *err)
 {
     if (strlen(uri) > URI_MAX)
@@ -55,9 +39,20 @@ static int parse(const char *uri, struct mcp_resource *ret, struct err *err)
         (void)json_object_set_new(ret->params, "follow", json_false());
         return 0;
     }
-    if (strncmp(rest, "/files", 6) == 0 && (rest[6] == '/' || !rest[6]))
-        return file_of(ret, rest + 6, err);
-    return not_ours(uri, err);
+    if (strncmp(rest, "/files", 6) != 0 || (rest[6] && rest[6] != '/'))
+        return not_ours(uri, err);
+    CLEANUP(buf_done) struct buf path = BUF_INIT(URI_MAX);
+    const char *given = rest[6] ? rest + 6 : "/";
+    if (url_decode(given, strlen(given), &path) < 0)
+        return err_set(err, ERR_INVALID, 0, "files%.100s: a path with a broken escape in it", rest + 6);
+    bool is_folder = path.data[path.len - 1] == '/';
+    while (is_folder && path.len > 1 && path.data[path.len - 1] == '/')
+        path.data[--path.len] = '\0';
+    ret->op = is_folder ? OP_ID_fs_list : OP_ID_fs_download;
+    (void)json_object_set_new(ret->params, "path", json_text(buf_text(&path), path.len));
+    free(ret->path);
+    ret->path = buf_steal(&path, NULL);
+    return 0;
 }
 
 int mcp_resource_parse(const char *uri, struct mcp_resource *ret, struct err *err)
@@ -95,27 +90,25 @@ json_t *mcp_resource_templates(void)
                      template_of("sandbox://{sandboxId}", "sandbox", "The record of a sandbox", "application/json"));
 }
 
-static void add_sandbox(json_t *list, const json_t *box)
+json_t *mcp_resource_list(const json_t *page)
 {
     static const struct {
         const char *behind, *words, *mime;
     } kinds[] = { { "", "", "application/json" },
                   { "/files/workspace/", ": files", "application/json" },
                   { "/logs", ": logs", "text/plain" } };
-    const char *id = json_get_str(box, "id", ""), *name = json_get_str(box, "name", id);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        (void)json_array_append_new(
-            list, json_pack("{s:o, s:o, s:s}", "uri", json_sprintf(SCHEME "%s%s", id, kinds[i].behind), "name",
-                            json_sprintf("%s%s", name, kinds[i].words), "mimeType", kinds[i].mime));
-}
-
-json_t *mcp_resource_list(const json_t *page)
-{
+    const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     json_t *list = json_array();
     const json_t *items = json_get(page, "items");
     int64_t number = json_get_int(page, "page", 1), size = json_get_int(page, "pageSize", MCP_RESOURCE_PAGE);
-    for (size_t i = 0; i < json_array_size(items); i++)
-        add_sandbox(list, json_array_get(items, i));
+    for (size_t i = 0; i < json_array_size(items) * n_kinds; i++) {
+        const json_t *box = json_array_get(items, i / n_kinds);
+        const char *id = json_get_str(box, "id", ""), *name = json_get_str(box, "name", id);
+        json_t *uri = json_sprintf(SCHEME "%s%s", id, kinds[i % n_kinds].behind);
+        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:s}", "uri", uri, "name",
+                                                    json_sprintf("%s%s", name, kinds[i % n_kinds].words), "mimeType",
+                                                    kinds[i % n_kinds].mime));
+    }
     json_t *result = json_pack("{s:o}", "resources", list);
     if (json_array_size(items) > 0 && number * size < json_get_int(page, "total", 0))
         (void)json_object_set_new(result, "nextCursor", json_sprintf("%lld", (long long)number + 1));

@@ -124,22 +124,17 @@ static json_t *server_info(void)
     return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", III_VERSION);
 }
 
-/* What the revision without sessions requires in every result. Lists may change at any time: clients must not cache
- * them. */
-static void complete(const struct mcp_exchange *x, json_t *result)
+void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result)
 {
-    (void)json_object_set_new(result, "resultType", json_string("complete"));
-    (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
-    if (x->is_cacheable) {
+    bool is_newest = mcp_session_is_at_least(x, MCP_SESSION_NEWEST);
+    if (is_newest) { /* what the revision without sessions requires in every result */
+        (void)json_object_set_new(result, "resultType", json_string("complete"));
+        (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
+    }
+    if (is_newest && x->is_cacheable) { /* lists may change at any time: clients must not cache them */
         (void)json_object_set_new(result, "ttlMs", json_integer(0));
         (void)json_object_set_new(result, "cacheScope", json_string("private"));
     }
-}
-
-void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result)
-{
-    if (mcp_session_is_at_least(x, MCP_SESSION_NEWEST))
-        complete(x, result);
     deliver(x, json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_or_null(id), "result", result));
 }
 
@@ -148,16 +143,6 @@ void mcp_session_refuse(struct mcp_exchange *x, const json_t *id, int code, cons
     bool has_own_code = !mcp_session_is_at_least(x, MCP_SESSION_NEWEST); /* later it is a wrong parameter like others */
     deliver(x,
             mcp_session_error(id, code == MCP_SESSION_NO_RESOURCE && !has_own_code ? MCP_SESSION_PARAMS : code, text));
-}
-
-static void refuse_version(struct mcp_exchange *x, const json_t *id, const char *wanted)
-{
-    JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", wanted,
-                                strnlen(wanted, MCP_SESSION_ID_MAX));
-    json_t *message = mcp_session_error(id, MCP_SESSION_VERSION, "Unsupported protocol version");
-    if (data)
-        (void)json_object_set(json_get(message, "error"), "data", data);
-    deliver(x, message);
 }
 
 /* --- methods that are answered at once --- */
@@ -189,24 +174,19 @@ static void ping(struct mcp_exchange *x, const json_t *id, const json_t *params)
 }
 
 /* All tools are one page: many clients ask for the first one only. */
-static json_t *chosen_tools(const struct mcp_exchange *x)
-{
-    json_t *all = mcp_tool_list(mcp_session_is_at_least(x, "2025-06-18"));
-    if (!x->session->choice)
-        return json_incref(all);
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(all); i++)
-        if (mcp_tool_is_chosen(&mcp_tool_rows[i], x->session->choice))
-            (void)json_array_append(list, json_array_get(all, i));
-    return list;
-}
-
 static void list_tools(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
-    if (json_get(params, "cursor"))
+    if (json_get(params, "cursor")) {
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: tools/list has one page");
-    else
-        mcp_session_answer(x, id, json_pack("{s:o}", "tools", chosen_tools(x)));
+        return;
+    }
+    const char *choice = x->session->choice;
+    json_t *all = mcp_tool_list(mcp_session_is_at_least(x, "2025-06-18"));
+    json_t *list = choice ? json_array() : json_incref(all);
+    for (size_t i = 0; choice && i < json_array_size(all); i++)
+        if (mcp_tool_is_chosen(&mcp_tool_rows[i], choice))
+            (void)json_array_append(list, json_array_get(all, i));
+    mcp_session_answer(x, id, json_pack("{s:o}", "tools", list));
 }
 
 static void list_templates(struct mcp_exchange *x, const json_t *id, const json_t *params)
@@ -236,12 +216,6 @@ static const struct {
     { "resources/templates/list", list_templates, METHOD_CACHEABLE },
 };
 
-static bool is_id(const json_t *id)
-{
-    return json_is_integer(id) || json_is_real(id) ||
-           (json_is_string(id) && json_string_length(id) <= MCP_SESSION_ID_MAX);
-}
-
 static bool is_running(const struct mcp_session *s, const json_t *id)
 {
     const struct mcp_work *w;
@@ -265,7 +239,12 @@ static void take_request(struct mcp_exchange *x, const json_t *id, const char *m
         return;
     }
     if (!known(x->version) && strcmp(x->version, MCP_SESSION_NEWEST) != 0) {
-        refuse_version(x, id, x->version);
+        JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", x->version,
+                                    strnlen(x->version, MCP_SESSION_ID_MAX));
+        json_t *message = mcp_session_error(id, MCP_SESSION_VERSION, "Unsupported protocol version");
+        if (data)
+            (void)json_object_set(json_get(message, "error"), "data", data);
+        deliver(x, message);
         return;
     }
     unsigned other = mcp_session_is_at_least(x, MCP_SESSION_NEWEST) ? METHOD_OLD : METHOD_NEW;
@@ -279,25 +258,21 @@ static void take_request(struct mcp_exchange *x, const json_t *id, const char *m
     mcp_session_refuse(x, id, MCP_SESSION_NO_METHOD, text);
 }
 
-static void take_notification(struct mcp_session *s, const char *method, const json_t *params)
-{
-    if (strcmp(method, "notifications/cancelled") == 0 && json_get(params, "requestId"))
-        mcp_work_cancel(s, json_get(params, "requestId"));
-}
-
 /* One of a batch, or the only one; its place in the exchange is counted already. */
 static void take_one(struct mcp_exchange *x, const json_t *m)
 {
     const char *method = json_get_str(m, "method", NULL);
-    const json_t *id = json_object_get(m, "id");
+    const json_t *id = json_object_get(m, "id"), *params = json_get(m, "params");
+    bool is_good_id = json_is_number(id) || (json_is_string(id) && json_string_length(id) <= MCP_SESSION_ID_MAX);
     if (!json_is_object(m) || strcmp(json_get_str(m, "jsonrpc", ""), "2.0") != 0) {
         mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "a JSON-RPC 2.0 message is needed: {\"jsonrpc\": \"2.0\", …}");
-    } else if (method && id && is_id(id)) {
-        take_request(x, id, method, json_get(m, "params"));
+    } else if (method && is_good_id) {
+        take_request(x, id, method, params);
     } else if (method && id) {
         mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "id: a number or a text of at most 256 bytes is needed");
     } else if (method) {
-        take_notification(x->session, method, json_get(m, "params"));
+        if (strcmp(method, "notifications/cancelled") == 0 && json_get(params, "requestId"))
+            mcp_work_cancel(x->session, json_get(params, "requestId"));
         mcp_session_close_one(x);
     } else if (json_object_get(m, "result") || json_object_get(m, "error")) {
         mcp_session_close_one(x); /* a response, although this server sends no requests */
@@ -306,41 +281,31 @@ static void take_one(struct mcp_exchange *x, const json_t *m)
     }
 }
 
-static const char *check_batch(const struct mcp_exchange *x, const json_t *message)
-{
-    if (!json_is_array(message))
-        return NULL;
-    if (mcp_session_is_at_least(x, "2025-06-18"))
-        return "batches are not part of this protocol version";
-    if (json_array_size(message) == 0 || json_array_size(message) > MCP_SESSION_BATCH_MAX)
-        return "a batch has 1 to 64 messages";
-    return NULL;
-}
-
-/* The text of an unknown version is borrowed from the message. */
-static const char *version_for(const struct mcp_session *s, const json_t *message)
-{
-    const char *stated = mcp_session_stated_version(message);
-    if (!stated)
-        return s->version;
-    return strcmp(stated, MCP_SESSION_NEWEST) == 0 ? MCP_SESSION_NEWEST : known(stated) ? known(stated) : stated;
-}
-
 struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink)
 {
+    const char *stated = mcp_session_stated_version(message);
+    const char *version = !stated                                   ? s->version
+                          : strcmp(stated, MCP_SESSION_NEWEST) == 0 ? MCP_SESSION_NEWEST
+                                                                    : known(stated);
+    bool is_batch = json_is_array(message);
+    size_t count = is_batch ? json_array_size(message) : 1;
     struct mcp_exchange *x = xzalloc(sizeof(*x));
-    *x = (struct mcp_exchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
-    x->n_open = 1; /* held by this function: the exchange must not end early */
-    const char *complaint = check_batch(x, message);
-    size_t count = json_is_array(message) && !complaint ? json_array_size(message) : 1;
-    if (complaint) {
-        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, complaint);
+    *x = (struct mcp_exchange){ .session = s,
+                                .sink = *sink,
+                                .version = version ? version : stated, /* an unknown one is borrowed from the message */
+                                .n_open = 1 /* held by this function: the exchange must not end early */ };
+    if (is_batch && mcp_session_is_at_least(x, "2025-06-18")) {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "batches are not part of this protocol version");
         return NULL;
     }
-    x->answers = json_is_array(message) ? json_array() : NULL;
+    if (count == 0 || count > MCP_SESSION_BATCH_MAX) {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "a batch has 1 to 64 messages");
+        return NULL;
+    }
+    x->answers = is_batch ? json_array() : NULL;
     x->n_open += (unsigned)count;
     for (size_t i = 0; i < count; i++)
-        take_one(x, json_is_array(message) ? json_array_get(message, i) : message);
+        take_one(x, is_batch ? json_array_get(message, i) : message);
     struct mcp_exchange *rest = x->n_open > 1 ? x : NULL;
     mcp_session_close_one(x);
     return rest;

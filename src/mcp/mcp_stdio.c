@@ -112,9 +112,20 @@ static void take_line(struct stdio *s)
     send_message(s, error);
 }
 
-static void take_bytes(struct stdio *s, const char *data, size_t len)
+static void on_limit(void *arg)
 {
-    while (len > 0 && !s->is_over) {
+    stdio_stop(arg);
+}
+
+static void on_readable(void *arg, int events)
+{
+    struct stdio *s = arg;
+    char bytes[READ_BYTES];
+    ssize_t n = read(s->in, bytes, sizeof(bytes));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    const char *data = bytes;
+    for (size_t len = n > 0 ? (size_t)n : 0; len > 0 && !s->is_over;) {
         const char *end = memchr(data, '\n', len);
         size_t piece = end ? (size_t)(end - data) : len;
         if (!s->is_too_long && buf_add(&s->line, data, piece) < 0)
@@ -127,32 +138,14 @@ static void take_bytes(struct stdio *s, const char *data, size_t len)
         data += piece + (end != NULL);
         len -= piece + (end != NULL);
     }
-}
-
-static void on_limit(void *arg)
-{
-    stdio_stop(arg);
-}
-
-static void end_input(struct stdio *s)
-{
+    if (n > 0)
+        return;
     s->in_watch = watch_free(s->in_watch);
     if (s->line.len)
         take_line(s); /* the last line may lack its end */
     s->has_ended = true;
     s->limit = timer_new(s->loop, FINISH_MS, 0, on_limit, s);
     stop_when_done(s);
-}
-
-static void on_readable(void *arg, int events)
-{
-    struct stdio *s = arg;
-    char piece[READ_BYTES];
-    ssize_t n = read(s->in, piece, sizeof(piece));
-    if (n > 0)
-        take_bytes(s, piece, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        end_input(s);
 }
 
 /* *ret_flags as they were: a terminal is shared with the shell that started us. */

@@ -35,12 +35,6 @@ json_t *mcp_text_failure(const char *text)
 
 /* --- text --- */
 
-static char *indented(const json_t *j)
-{
-    char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
-    return text ? text : xstrdup("null");
-}
-
 /* A value in the middle of a sentence: texts as they are, lists joined. */
 static void add_value(struct buf *out, const json_t *value)
 {
@@ -116,15 +110,6 @@ static bool code_text(struct buf *out, const json_t *body)
     return has_failed;
 }
 
-static void env_text(struct buf *out, const json_t *body)
-{
-    const char *key = json_get_str(body, "key", "");
-    if (json_get_bool(body, "exists", false))
-        (void)buf_addf(out, "%s=%s", key, json_get_str(body, "value", ""));
-    else
-        (void)buf_addf(out, "%s is not set", key);
-}
-
 char *mcp_text_lines(const json_t *events)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
@@ -149,17 +134,6 @@ static const char *image_type(const json_t *result)
     return strcmp(type, "png") == 0 ? "image/png" : strcmp(type, "jpeg") == 0 ? "image/jpeg" : NULL;
 }
 
-/* A value of the last line as text; HTML and the like always come with a text form. */
-static void add_rich(struct buf *out, const json_t *result)
-{
-    const char *type = json_get_str(result, "type", "");
-    const json_t *data = json_get(result, "data");
-    if (strcmp(type, "html") == 0 || strcmp(type, "svg") == 0 || !data)
-        return;
-    (void)buf_add_str(out, out->len && out->data[out->len - 1] != '\n' ? "\n" : "");
-    add_value(out, data);
-}
-
 /* Text first, then every picture. true: the code failed. */
 static bool context_content(json_t *content, const json_t *body)
 {
@@ -168,9 +142,14 @@ static bool context_content(json_t *content, const json_t *body)
     bool has_failed = code_text(&out, body);
     if (json_string_length(json_get(body, "stderr")) > 0 && !has_failed)
         add_member(&out, out.len ? "\n\nSTDERR:\n" : "STDERR:\n", body, "stderr");
-    for (size_t i = 0; i < json_array_size(results); i++)
-        if (!image_type(json_array_get(results, i)))
-            add_rich(&out, json_array_get(results, i));
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *one = json_array_get(results, i), *data = json_get(one, "data");
+        const char *type = json_get_str(one, "type", "");
+        if (!data || image_type(one) || strcmp(type, "html") == 0 || strcmp(type, "svg") == 0)
+            continue; /* HTML and the like always come with a text form */
+        (void)buf_add_str(&out, out.len && out.data[out.len - 1] != '\n' ? "\n" : "");
+        add_value(&out, data);
+    }
     (void)json_array_append_new(content, text_item(buf_text(&out)));
     for (size_t i = 0; i < json_array_size(results); i++) {
         const json_t *one = json_array_get(results, i);
@@ -222,11 +201,6 @@ static const char *type_by_name(const char *path)
     return NULL;
 }
 
-static bool is_text(const struct buf *b)
-{
-    return utf8_is_valid(buf_text(b), b->len) && !(b->len && memchr(b->data, '\0', b->len));
-}
-
 json_t *mcp_text_resource(const char *uri, const char *path, const char *base64)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT(TEXT_MAX);
@@ -234,7 +208,8 @@ json_t *mcp_text_resource(const char *uri, const char *path, const char *base64)
     const char *mime = is_good ? picture_type(buf_text(&bytes), bytes.len) : NULL;
     if (!mime)
         mime = type_by_name(path);
-    if (is_good && is_text(&bytes))
+    bool is_text = is_good && utf8_is_valid(buf_text(&bytes), bytes.len) && !memchr(buf_text(&bytes), '\0', bytes.len);
+    if (is_text)
         return json_pack("{s:s, s:s, s:o}", "uri", uri, "mimeType", mime ? mime : "text/plain", "text",
                          json_text(buf_text(&bytes), bytes.len));
     return json_pack("{s:s, s:s, s:s}", "uri", uri, "mimeType", mime ? mime : "application/octet-stream", "blob",
@@ -268,8 +243,9 @@ static bool fill_content(json_t *content, const struct mcp_text_answer *a)
     bool has_failed = false;
     switch (a->tool->form) {
     case MCP_TOOL_JSON: {
-        CLEANUP(free_p) char *text = indented(*a->tool->detail ? json_get(a->body, a->tool->detail) : a->body);
-        (void)buf_add_str(&out, text);
+        const json_t *shown = *a->tool->detail ? json_get(a->body, a->tool->detail) : a->body;
+        CLEANUP(free_p) char *text = shown ? json_dumps(shown, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
+        (void)buf_add_str(&out, text ? text : "null");
         break;
     }
     case MCP_TOOL_LINES: {
@@ -290,7 +266,11 @@ static bool fill_content(json_t *content, const struct mcp_text_answer *a)
         has_failed = code_text(&out, a->body);
         break;
     case MCP_TOOL_ENV:
-        env_text(&out, a->body);
+        (void)buf_add_str(&out, json_get_str(a->body, "key", ""));
+        if (json_get_bool(a->body, "exists", false))
+            (void)buf_addf(&out, "=%s", json_get_str(a->body, "value", ""));
+        else
+            (void)buf_add_str(&out, " is not set");
         break;
     case MCP_TOOL_CONTEXT:
         return context_content(content, a->body);
@@ -303,20 +283,17 @@ static bool fill_content(json_t *content, const struct mcp_text_answer *a)
     return has_failed;
 }
 
-static json_t *structured(const struct mcp_text_answer *a)
-{
-    if (a->tool->form == MCP_TOOL_CONTEXT)
-        return without_pictures(a->body);
-    return json_is_object(a->body) ? json_incref(a->body) : json_pack("{s:O}", "result", a->body);
-}
-
 json_t *mcp_text_result(const struct mcp_text_answer *a)
 {
     json_t *content = json_array();
     bool has_failed = fill_content(content, a);
     json_t *result = json_pack("{s:o}", "content", content);
-    if (a->is_structured)
-        (void)json_object_set_new(result, "structuredContent", structured(a));
+    if (a->is_structured && a->tool->form == MCP_TOOL_CONTEXT)
+        (void)json_object_set_new(result, "structuredContent", without_pictures(a->body));
+    else if (a->is_structured)
+        (void)json_object_set_new(result, "structuredContent",
+                                  json_is_object(a->body) ? json_incref(a->body)
+                                                          : json_pack("{s:O}", "result", a->body));
     if (has_failed)
         (void)json_object_set_new(result, "isError", json_true());
     return result;

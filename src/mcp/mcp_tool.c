@@ -289,15 +289,6 @@ json_t *mcp_tool_list(bool with_output)
 
 /* --- arguments to parameters --- */
 
-static int from_now(const struct word *w, const json_t *value, int64_t now_ms, json_t **ret, struct err *err)
-{
-    double seconds = json_number_value(value);
-    if (!json_is_number(value) || !(seconds >= 1) || seconds > 1e9)
-        return err_set(err, ERR_INVALID, 0, "%s: a number of seconds, from 1 on, is needed", w->shown);
-    *ret = json_integer(now_ms + (int64_t)(seconds * 1000));
-    return 0;
-}
-
 /* The value of an absent argument: the row's default or its fixed value. NULL: none. */
 static json_t *default_value(const struct word *w, const json_t *args)
 {
@@ -309,15 +300,6 @@ static json_t *default_value(const struct word *w, const json_t *args)
     return json_string(w->fallback);
 }
 
-static bool is_choice(const char *choices, const char *text)
-{
-    size_t len = strlen(text);
-    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|')
-        if (strcspn(at, "|") == len && strncmp(at, text, len) == 0)
-            return true;
-    return false;
-}
-
 static int check_word(const struct field *f, const struct word *w, const json_t *value, struct err *err)
 {
     const char *text = json_string_value(value);
@@ -325,7 +307,7 @@ static int check_word(const struct field *f, const struct word *w, const json_t 
         return f->flags & FIELD_REQUIRED ? err_set(err, ERR_INVALID, 0, "%s: it is required", w->shown) : 0;
     if (strcmp(w->shown, w->field) != 0 && !w->is_from_now && !text)
         return err_set(err, ERR_INVALID, 0, "%s: a text is needed", w->shown);
-    if (*w->choices && (!text || !is_choice(w->choices, text)))
+    if (*w->choices && (!text || !spec_is_choice(w->choices, text)))
         return err_set(err, ERR_INVALID, 0, "%s: \"%.60s\" is not one of %s", w->shown, text ? text : "", w->choices);
     return 0;
 }
@@ -340,15 +322,14 @@ int mcp_tool_params(const struct mcp_tool *t, const json_t *args, int64_t now_ms
         json_t *given = w.is_fixed ? NULL : json_get(args, w.shown);
         JSON_OWNED value = given ? json_deep_copy(given) : default_value(&w, args);
         int r = check_word(field_of(t, &w), &w, value, err);
-        if (r == 0 && value && w.is_from_now) {
-            json_t *then = NULL;
-            r = from_now(&w, value, now_ms, &then, err);
-            json_decref(value);
-            value = then;
-        }
         if (r < 0)
             return r;
-        if (value)
+        double seconds = json_number_value(value);
+        if (value && w.is_from_now && (!json_is_number(value) || !(seconds >= 1) || seconds > 1e9))
+            return err_set(err, ERR_INVALID, 0, "%s: a number of seconds, from 1 on, is needed", w.shown);
+        if (value && w.is_from_now)
+            (void)json_object_set_new(params, w.field, json_integer(now_ms + (int64_t)(seconds * 1000)));
+        else if (value)
             (void)json_object_set(params, w.field, value);
     }
     int r = spec_check(&spec_ops[t->op], params, err);

@@ -38,54 +38,35 @@ static char *failure_text(const struct mcp_work *w, int status, const json_t *bo
     return xasprintf("%s %s failed: %d %s", op->method, path, status, said);
 }
 
-static void finish_tool(struct mcp_work *w, int status, json_t *body)
-{
-    struct mcp_exchange *x = w->exchange;
-    json_t *result;
-    if (status == 0 || status >= 400) {
-        CLEANUP(free_p) char *text = failure_text(w, status, body);
-        result = mcp_text_failure(text);
-    } else {
-        struct mcp_text_answer a = { .tool = w->tool,
-                                     .args = w->args,
-                                     .body = w->events ? w->events : body,
-                                     .is_structured = mcp_session_is_at_least(x, "2025-06-18") };
-        result = mcp_text_result(&a);
-    }
-    JSON_OWNED id = json_incref(w->id);
-    work_free(w);
-    mcp_session_answer(x, id, result);
-}
-
-static void finish_resource(struct mcp_work *w, int status, json_t *body)
-{
-    struct mcp_exchange *x = w->exchange;
-    JSON_OWNED id = json_incref(w->id);
-    json_t *answer = w->events ? w->events : body;
-    if (status == 0 || status >= 400) {
-        CLEANUP(free_p) char *text = failure_text(w, status, body);
-        work_free(w);
-        mcp_session_refuse(x, id, status == 404 ? MCP_SESSION_NO_RESOURCE : MCP_SESSION_INTERNAL, text);
-        return;
-    }
-    json_t *result = w->uri ? mcp_resource_contents(&w->resource, w->uri, answer) : mcp_resource_list(answer);
-    work_free(w);
-    mcp_session_answer(x, id, result);
-}
-
 static void on_call_done(void *arg, int status, json_t *body)
 {
     struct mcp_work *w = arg;
+    struct mcp_exchange *x = w->exchange;
     JSON_OWNED gathered = NULL;
     w->handle = NULL;
     if (w->output && status == 200) {
-        status = mcp_output_answer(w->output, loop_now_ms(w->exchange->session->loop) - w->started_ms, &gathered);
+        status = mcp_output_answer(w->output, loop_now_ms(x->session->loop) - w->started_ms, &gathered);
         body = gathered;
     }
-    if (w->tool)
-        finish_tool(w, status, body);
+    bool has_failed = status == 0 || status >= 400, is_refused = has_failed && !w->tool;
+    CLEANUP(free_p) char *failure = has_failed ? failure_text(w, status, body) : NULL;
+    json_t *answer = w->events ? w->events : body, *result = NULL;
+    if (w->tool && has_failed) {
+        result = mcp_text_failure(failure);
+    } else if (w->tool) {
+        struct mcp_text_answer a = {
+            .tool = w->tool, .args = w->args, .body = answer, .is_structured = mcp_session_is_at_least(x, "2025-06-18")
+        };
+        result = mcp_text_result(&a);
+    } else if (!has_failed) {
+        result = w->uri ? mcp_resource_contents(&w->resource, w->uri, answer) : mcp_resource_list(answer);
+    }
+    JSON_OWNED id = json_incref(w->id);
+    work_free(w);
+    if (is_refused)
+        mcp_session_refuse(x, id, status == 404 ? MCP_SESSION_NO_RESOURCE : MCP_SESSION_INTERNAL, failure);
     else
-        finish_resource(w, status, body);
+        mcp_session_answer(x, id, result);
 }
 
 static void on_event(void *arg, json_t *event)
@@ -110,14 +91,6 @@ static bool has_room(struct mcp_exchange *x, const json_t *id)
     return false;
 }
 
-/* NULL when it is missing or none that can be sent back as it is. */
-static json_t *token_of(const json_t *params)
-{
-    json_t *token = json_get(json_get(params, "_meta"), "progressToken");
-    bool is_good = json_is_integer(token) || (json_is_string(token) && json_string_length(token) <= MCP_SESSION_ID_MAX);
-    return is_good ? json_incref(token) : NULL;
-}
-
 /* Takes params. */
 static struct mcp_work *work_new(struct mcp_exchange *x, const json_t *id, enum op_id op, json_t *params)
 {
@@ -137,14 +110,6 @@ static void work_start(struct mcp_work *w)
     if (w->progress_token)
         timer_set(s->ticker, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS);
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
-}
-
-/* A client that wants progress gets the newest line of a command, so the streaming operation runs it. */
-static void follow(struct mcp_work *w)
-{
-    w->op = OP_ID_cmd_run_stream;
-    w->output = xzalloc(sizeof(*w->output));
-    mcp_output_init(w->output);
 }
 
 /* The newest revisions show errors in arguments to the model, so that it can correct them. */
@@ -179,23 +144,23 @@ void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *
     struct mcp_work *w = work_new(x, id, t->op, checked);
     w->tool = t;
     w->args = json_incref(args);
-    w->progress_token = token_of(params);
-    if (w->progress_token && t->op == OP_ID_cmd_run)
-        follow(w);
+    json_t *token = json_get(json_get(params, "_meta"), "progressToken");
+    if (json_is_integer(token) || (json_is_string(token) && json_string_length(token) <= MCP_SESSION_ID_MAX))
+        w->progress_token = json_incref(token); /* one that can be sent back as it is */
+    if (w->progress_token && t->op == OP_ID_cmd_run) {
+        /* A client that wants progress gets the newest line of a command, so the streaming operation runs it. */
+        w->op = OP_ID_cmd_run_stream;
+        w->output = xzalloc(sizeof(*w->output));
+        mcp_output_init(w->output);
+    }
     work_start(w);
-}
-
-/* A cursor is the number of a page. */
-static int page_of(const json_t *params)
-{
-    const char *cursor = json_get_str(params, "cursor", "1");
-    size_t digits = strspn(cursor, "0123456789");
-    return digits == 0 || digits > 8 || cursor[digits] ? 0 : (int)strtol(cursor, NULL, 10);
 }
 
 void mcp_work_list_resources(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
-    int page = page_of(params);
+    const char *cursor = json_get_str(params, "cursor", "1"); /* the number of a page */
+    size_t digits = strspn(cursor, "0123456789");
+    int page = digits > 8 || cursor[digits] ? 0 : (int)strtol(cursor, NULL, 10);
     if (page < 1) {
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: it is none that this server gave");
         return;
@@ -262,19 +227,6 @@ void mcp_work_leave(struct mcp_exchange *x)
     }
 }
 
-static void tell_progress(const struct mcp_work *w)
-{
-    const struct mcp_exchange *x = w->exchange;
-    long long seconds = (loop_now_ms(x->session->loop) - w->started_ms) / 1000;
-    const char *line = w->output ? w->output->line : "";
-    json_t *words =
-        *line ? json_text(line, strlen(line)) : json_sprintf("%s: running for %lld s", w->tool->name, seconds);
-    JSON_OWNED m = json_pack("{s:s, s:s, s:{s:O, s:i, s:o}}", "jsonrpc", "2.0", "method", "notifications/progress",
-                             "params", "progressToken", w->progress_token, "progress", w->ticks, "message", words);
-    if (!x->is_gone)
-        x->sink.send(x->sink.arg, m);
-}
-
 void mcp_work_tick(void *arg)
 {
     struct mcp_session *s = arg;
@@ -286,7 +238,15 @@ void mcp_work_tick(void *arg)
             continue;
         is_wanted = true;
         w->ticks++;
-        tell_progress(w);
+        const struct mcp_exchange *x = w->exchange;
+        long long seconds = (loop_now_ms(s->loop) - w->started_ms) / 1000;
+        const char *line = w->output ? w->output->line : "";
+        json_t *words =
+            *line ? json_text(line, strlen(line)) : json_sprintf("%s: running for %lld s", w->tool->name, seconds);
+        JSON_OWNED m = json_pack("{s:s, s:s, s:{s:O, s:i, s:o}}", "jsonrpc", "2.0", "method", "notifications/progress",
+                                 "params", "progressToken", w->progress_token, "progress", w->ticks, "message", words);
+        if (!x->is_gone)
+            x->sink.send(x->sink.arg, m);
     }
     if (!is_wanted)
         timer_set(s->ticker, -1, 0);
