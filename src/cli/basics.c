@@ -22,23 +22,6 @@ static const struct op *const get_op = &spec_ops[OP_ID_sandbox_get];
 
 /* --- create, list, kill --- */
 
-static void print_created(const json_t *box)
-{
-    int64_t ms = json_get_int(box, "expiresAt", 0);
-    time_t s = (time_t)(ms / 1000);
-    struct tm tm;
-    char day[32], when[40] = "never";
-    if (ms && gmtime_r(&s, &tm) && strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm))
-        (void)snprintf(when, sizeof(when), "%s.%03dZ", day, (int)(ms % 1000));
-    CLEANUP(free_p)
-    char *image = display_clean(json_get_str(box, "image", "")),
-         *state = display_clean(json_get_str(box, "status", ""));
-    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
-    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s\n", id, image,
-                 operation_output_colour(state, stdout), state,
-                 *operation_output_colour(state, stdout) ? display_off(stdout) : "", when);
-}
-
 int basics_create(const struct verbs_args *a)
 {
     JSON_OWNED params = json_object();
@@ -55,26 +38,23 @@ int basics_create(const struct verbs_args *a)
         code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0)
         return code;
-    if (verbs_value(a, "json"))
+    if (verbs_value(a, "json")) {
         display_json(answer.body, stdout);
-    else
-        print_created(answer.body);
-    return fflush(stdout) == EOF ? 1 : 0;
-}
-
-static void print_box(const json_t *box)
-{
-    char when[16] = "never";
-    time_t s = (time_t)(json_get_int(box, "expiresAt", 0) / 1000);
+        return fflush(stdout) == EOF ? 1 : 0;
+    }
+    int64_t ms = json_get_int(answer.body, "expiresAt", 0);
+    time_t s = (time_t)(ms / 1000);
     struct tm tm;
-    CLEANUP(free_p)
-    char *image = display_clean(json_get_str(box, "image", "")),
-         *state = display_clean(json_get_str(box, "status", ""));
+    char day[32], when[40] = "never";
+    if (ms && gmtime_r(&s, &tm) && strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm))
+        (void)snprintf(when, sizeof(when), "%s.%03dZ", day, (int)(ms % 1000));
+    CLEANUP(free_p) char *id = display_clean(json_get_str(answer.body, "id", ""));
+    CLEANUP(free_p) char *image = display_clean(json_get_str(answer.body, "image", ""));
+    CLEANUP(free_p) char *state = display_clean(json_get_str(answer.body, "status", ""));
     const char *colour = operation_output_colour(state, stdout);
-    if (s && localtime_r(&s, &tm))
-        (void)strftime(when, sizeof(when), "%H:%M:%S", &tm);
-    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
-    (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? display_off(stdout) : "", when);
+    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s\n", id, image, colour, state,
+                 *colour ? display_off(stdout) : "", when);
+    return fflush(stdout) == EOF ? 1 : 0;
 }
 
 int basics_list(const struct verbs_args *a)
@@ -101,8 +81,19 @@ int basics_list(const struct verbs_args *a)
     }
     (void)printf("%s%-32s%-25s%-10s%s%s\n", display_on(stdout, DISPLAY_BOLD), "ID", "IMAGE", "STATUS", "EXPIRES",
                  display_off(stdout));
-    for (size_t i = 0; i < n; i++)
-        print_box(json_array_get(items, i));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *box = json_array_get(items, i);
+        char when[16] = "never";
+        time_t s = (time_t)(json_get_int(box, "expiresAt", 0) / 1000);
+        struct tm tm;
+        if (s && localtime_r(&s, &tm))
+            (void)strftime(when, sizeof(when), "%H:%M:%S", &tm);
+        CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
+        CLEANUP(free_p) char *image = display_clean(json_get_str(box, "image", ""));
+        CLEANUP(free_p) char *state = display_clean(json_get_str(box, "status", ""));
+        const char *colour = operation_output_colour(state, stdout);
+        (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? display_off(stdout) : "", when);
+    }
     if (n < total && display_is_terminal(stderr))
         (void)fprintf(stderr, "%zu of %zu; use --page and --page-size for the others\n", n, total);
     return fflush(stdout) == EOF ? 1 : 0;
@@ -201,40 +192,25 @@ static int exec_streamed(const struct verbs_args *a, const struct rest_client *l
     return s.code < 0 ? engine_connect_fail_text("the stream ended before the command") : s.code & 0xff;
 }
 
-/* One word is a line for the sandbox's shell, several are a program and its arguments. */
-static int command_of(const struct verbs_args *a, json_t *params)
-{
-    const struct field *f = operation_args_field(a->verb->op, "command");
-    struct err err = ERR_INIT;
-    for (int i = 1; i < a->n_words; i++)
-        if (operation_args_put(params, f, a->words[i], &err) < 0)
-            return verbs_usage_error(a->verb, "%s", err.msg);
-    return 0;
-}
-
-/* Rejects options that make no sense with a terminal. */
-static int check_tty(const struct verbs_args *a)
-{
-    static const char *const others[] = { "timeout", "cwd", "stream", "json" };
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (verbs_value(a, others[i]))
-            return verbs_usage_error(a->verb, "--%s cannot be used with -t", others[i]);
-    return 0;
-}
-
 int basics_exec(const struct verbs_args *a)
 {
     CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     JSON_OWNED params = json_object();
+    static const char *const without_tty[] = { "timeout", "cwd", "stream", "json" };
+    const struct field *command = operation_args_field(a->verb->op, "command");
+    struct err err = ERR_INIT;
     bool is_tty = verbs_value(a, "tty"), is_fed = verbs_value(a, "interactive");
     if (a->n_words < 2 && !is_tty)
         return verbs_usage_error(a->verb, "missing operand: %s exec ID COMMAND", a->program->name);
-    int code = is_tty ? check_tty(a) : 0;
-    if (code == 0)
-        code = operation_args_take(a, params);
-    if (code == 0)
-        code = command_of(a, params);
+    for (size_t i = 0; is_tty && i < sizeof(without_tty) / sizeof(*without_tty); i++)
+        if (verbs_value(a, without_tty[i]))
+            return verbs_usage_error(a->verb, "--%s cannot be used with -t", without_tty[i]);
+    int code = operation_args_take(a, params);
+    /* One word is a line for the sandbox's shell, several are a program and its arguments. */
+    for (int i = 1; code == 0 && i < a->n_words; i++)
+        if (operation_args_put(params, command, a->words[i], &err) < 0)
+            code = verbs_usage_error(a->verb, "%s", err.msg);
     if (code == 0)
         code = find_box(a, &link, a->words[0]);
     if (code != 0)

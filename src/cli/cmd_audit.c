@@ -84,49 +84,33 @@ static bool take_line(void *arg, const char *line, size_t len)
     return true;
 }
 
-static void print_kept(struct view *v)
-{
-    size_t most = (size_t)v->most, first = v->n > most ? v->n - most : 0;
-    for (size_t i = first; i < v->n; i++) {
-        char **slot = &v->kept[i % most];
-        print_line(v, *slot);
-        free(STEAL(*slot));
-    }
-    free(STEAL(v->kept));
-    v->most = 0;
-}
-
-static int read_view(const struct verbs_args *a, long long most, struct view *v)
+static int show_lines(const struct verbs_args *a, long long most, bool is_following)
 {
     struct err err = ERR_INIT;
     const char *since = verbs_value(a, "since");
     int64_t ms = 0;
-    *v = (struct view){ .operation = verbs_value(a, "operation"),
-                        .token = verbs_value(a, "by"),
-                        .tenant = verbs_value(a, "tenant"),
-                        .status = -1,
-                        .most = most,
-                        .is_json = verbs_value(a, "json") };
-    if (verbs_number(a, "status", 0, 999, &v->status) < 0 || verbs_number(a, "lines", 1, 100000, &v->most) < 0)
+    struct view v = { .operation = verbs_value(a, "operation"),
+                      .token = verbs_value(a, "by"),
+                      .tenant = verbs_value(a, "tenant"),
+                      .status = -1,
+                      .most = most,
+                      .is_json = verbs_value(a, "json") };
+    if (verbs_number(a, "status", 0, 999, &v.status) < 0 || verbs_number(a, "lines", 1, 100000, &v.most) < 0)
         return 2;
     if (since && duration_parse(since, &ms, &err) < 0)
         return verbs_usage_error(a->verb, "--since: %s", err.msg);
-    v->since_ms = since ? clock_wall_ms() - ms : 0;
-    v->kept = v->most ? xzalloc((size_t)v->most * sizeof(*v->kept)) : NULL;
-    return 0;
-}
-
-static int show_lines(const struct verbs_args *a, long long most, bool is_following)
-{
-    struct err err = ERR_INIT;
-    struct view v;
+    v.since_ms = since ? clock_wall_ms() - ms : 0;
+    v.kept = v.most ? xzalloc((size_t)v.most * sizeof(*v.kept)) : NULL;
     CLEANUP(free_p) char *dir = data_folder_of(a);
-    int code = read_view(a, most, &v);
-    if (code)
-        return code;
     int r = audit_file_each(dir, take_line, &v, &err);
-    if (v.most)
-        print_kept(&v);
+    size_t kept = (size_t)v.most;
+    for (size_t i = v.n > kept ? v.n - kept : 0; i < v.n; i++) {
+        char *line = v.kept[i % kept];
+        print_line(&v, line);
+        free(line);
+    }
+    free(STEAL(v.kept));
+    v.most = 0; /* what comes from now on is shown at once */
     while (r == 0 && is_following && fflush(stdout) == 0) {
         (void)usleep(LOOK_US);
         r = audit_file_each(dir, take_line, &v, &err);

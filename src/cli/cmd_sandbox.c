@@ -15,17 +15,6 @@
 
 enum { CREATE_WAIT_MS = 300000, CALL_WAIT_MS = 30000, TICK_MS = 1000, EXIT_INTERRUPTED = 130 };
 
-/* Connects; 0, or an exit code after the error was printed. */
-static int open_engine(const struct verbs_args *a, struct wire **ret)
-{
-    struct wire_where where;
-    struct err err = ERR_INIT;
-    int r = engine_connect_where(a, "127.0.0.1", "iii-cli:sandbox", &where);
-    if (r != 0)
-        return r;
-    return wire_open(&where, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
-}
-
 /* One call whose reply must be a result. 0, or an exit code after the error was printed. */
 static int engine_ask(struct wire *w, const char *function, const json_t *payload, int64_t wait_ms, json_t **ret)
 {
@@ -40,6 +29,13 @@ static int engine_ask(struct wire *w, const char *function, const json_t *payloa
         return engine_connect_fail(answer.error);
     *ret = answer.result ? STEAL(answer.result) : json_object();
     return 0;
+}
+
+static int engine_stop(struct wire *w, const char *id, json_t **ret)
+{
+    JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
+    return payload ? engine_ask(w, "sandbox::stop", payload, CALL_WAIT_MS, ret)
+                   : engine_connect_fail_text("the id is not UTF-8");
 }
 
 static bool wants_json(const struct verbs_args *a)
@@ -98,16 +94,6 @@ static void draw_patience(void *arg)
     p->is_drawn = true;
 }
 
-static int ask_patiently(struct wire *w, struct patience *p, const json_t *payload, json_t **ret)
-{
-    struct timer *t = isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, p) : NULL;
-    int r = engine_ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
-    timer_free(t);
-    if (p->is_drawn)
-        (void)fprintf(stderr, "\r\033[K");
-    return r;
-}
-
 /* Creates a sandbox; 0 with *ret_reply, which has an id, or an exit code. */
 static int sandbox_create(const struct verbs_args *a, struct wire *w, json_t **ret_reply)
 {
@@ -115,7 +101,14 @@ static int sandbox_create(const struct verbs_args *a, struct wire *w, json_t **r
     JSON_OWNED reply = NULL;
     struct patience patience = { .image = a->words[0], .start_us = clock_mono_us() };
     int r = create_payload(a, &payload);
-    r = r ? r : ask_patiently(w, &patience, payload, &reply);
+    if (r != 0)
+        return r;
+    struct timer *t =
+        isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, &patience) : NULL;
+    r = engine_ask(w, "sandbox::create", payload, CREATE_WAIT_MS, &reply);
+    timer_free(t);
+    if (patience.is_drawn)
+        (void)fprintf(stderr, "\r\033[K");
     if (r != 0)
         return r;
     if (!json_get_str(reply, "sandbox_id", NULL))
@@ -131,7 +124,7 @@ int cmd_sandbox_create(const struct verbs_args *a)
 {
     CLEANUP(wire_close_p) struct wire *w = NULL;
     JSON_OWNED reply = NULL;
-    int r = open_engine(a, &w);
+    int r = engine_connect_open(a, &w);
     r = r ? r : sandbox_create(a, w, &reply);
     if (r != 0)
         return r;
@@ -170,7 +163,7 @@ int cmd_sandbox_exec(const struct verbs_args *a)
         return r;
     if (a->n_tail == 0 && !is_terminal)
         return verbs_usage_error(a->verb, "no command was given: iii %s ID -- CMD [ARG]...", a->verb->path);
-    r = open_engine(a, &w);
+    r = engine_connect_open(a, &w);
     if (r != 0)
         return r;
     plan.id = a->words[0];
@@ -181,25 +174,18 @@ int cmd_sandbox_exec(const struct verbs_args *a)
     return sandbox_exec_run(w, &plan);
 }
 
-static void stop_quietly(struct wire *w, const char *id)
-{
-    JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
-    JSON_OWNED reply = NULL;
-    (void)engine_ask(w, "sandbox::stop", payload, CALL_WAIT_MS,
-                     &reply); /* a failure is printed; the command's exit code counts */
-}
-
 int cmd_sandbox_run(const struct verbs_args *a)
 {
     CLEANUP(wire_close_p) struct wire *w = NULL;
     JSON_OWNED reply = NULL;
+    JSON_OWNED stopped = NULL;
     struct sandbox_exec_plan plan;
     int r = exec_plan(a, &plan);
     if (r != 0)
         return r;
     if (a->n_tail == 0)
         return verbs_usage_error(a->verb, "no command was given: iii %s IMAGE -- CMD [ARG]...", a->verb->path);
-    r = open_engine(a, &w);
+    r = engine_connect_open(a, &w);
     if (r == 0)
         wire_on_interrupt(w);
     r = r ? r : sandbox_create(a, w, &reply);
@@ -208,26 +194,18 @@ int cmd_sandbox_run(const struct verbs_args *a)
     plan.id = json_get_str(reply, "sandbox_id", "");
     r = sandbox_exec_run(w, &plan);
     wire_calm(w); /* a second interrupt terminates us, the first one must not keep the sandbox alive */
-    stop_quietly(w, plan.id);
+    (void)engine_stop(w, plan.id, &stopped); /* a failure is printed; the command's exit code counts */
     return r;
 }
 
 /* --- list and stop --- */
-
-static void print_box(const json_t *box)
-{
-    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "sandbox_id", "?"));
-    CLEANUP(free_p) char *image = display_clean(json_get_str(box, "image", "?"));
-    CLEANUP(free_p) char *name = display_clean(json_get_str(box, "name", ""));
-    printf("%-36s  %-10s  %8lld  %s\n", id, image, (long long)json_get_int(box, "age_secs", 0), name);
-}
 
 int cmd_sandbox_list(const struct verbs_args *a)
 {
     CLEANUP(wire_close_p) struct wire *w = NULL;
     JSON_OWNED reply = NULL;
     JSON_OWNED nothing = json_object();
-    int r = open_engine(a, &w);
+    int r = engine_connect_open(a, &w);
     r = r ? r : engine_ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply);
     if (r != 0)
         return r;
@@ -238,33 +216,29 @@ int cmd_sandbox_list(const struct verbs_args *a)
     }
     printf("%s%-36s  %-10s  %8s  %s%s\n", display_on(stdout, DISPLAY_BOLD), "SANDBOX_ID", "IMAGE", "AGE_SECS", "NAME",
            display_off(stdout));
-    for (size_t i = 0; i < json_array_size(boxes); i++)
-        print_box(json_array_get(boxes, i));
-    return 0;
-}
-
-static int stop_one(const struct verbs_args *a, struct wire *w, const char *id)
-{
-    JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
-    JSON_OWNED reply = NULL;
-    int r = payload ? engine_ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply)
-                    : engine_connect_fail_text("the id is not UTF-8");
-    if (r != 0)
-        return r;
-    if (wants_json(a))
-        display_json(reply, stdout);
-    else
-        printf("stopped %s\n", id);
+    for (size_t i = 0; i < json_array_size(boxes); i++) {
+        const json_t *box = json_array_get(boxes, i);
+        CLEANUP(free_p) char *id = display_clean(json_get_str(box, "sandbox_id", "?"));
+        CLEANUP(free_p) char *image = display_clean(json_get_str(box, "image", "?"));
+        CLEANUP(free_p) char *name = display_clean(json_get_str(box, "name", ""));
+        printf("%-36s  %-10s  %8lld  %s\n", id, image, (long long)json_get_int(box, "age_secs", 0), name);
+    }
     return 0;
 }
 
 int cmd_sandbox_stop(const struct verbs_args *a)
 {
     CLEANUP(wire_close_p) struct wire *w = NULL;
-    int r = open_engine(a, &w), worst = r;
+    int r = engine_connect_open(a, &w), worst = r;
     for (int i = 0; r == 0 && i < a->n_words; i++) {
-        int one = stop_one(a, w, a->words[i]);
-        worst = one ? one : worst;
+        JSON_OWNED reply = NULL;
+        int one = engine_stop(w, a->words[i], &reply);
+        if (one != 0)
+            worst = one;
+        else if (wants_json(a))
+            display_json(reply, stdout);
+        else
+            printf("stopped %s\n", a->words[i]);
     }
     return worst;
 }

@@ -1,3 +1,6 @@
+/* `iii token`. Every command works on the token file of a data folder, or with --server (III_SERVER) through the REST
+ * API of a server; both give the same JSON, which is then printed for people or, with --json, as it is. A secret is
+ * shown only by the command that makes it. */
 #include "cli/cmd_token.h"
 
 #include <errno.h>
@@ -14,7 +17,7 @@
 #include "cli/display.h"
 #include "cli/duration.h"
 #include "cli/engine_connect.h"
-#include "cli/rest_call.h"
+#include "cli/rest_client.h"
 #include "http/url.h"
 #include "store/token_file.h"
 
@@ -43,6 +46,33 @@ static const char *state_of(const json_t *t)
 
 /* --- folder or server --- */
 
+/* --server or III_SERVER; NULL: the folder here. */
+static const char *server_of(const struct verbs_args *a)
+{
+    const char *given = verbs_value(a, "server"), *server = given && *given ? given : getenv("III_SERVER");
+    return server && *server ? server : NULL;
+}
+
+/* 0 with the reply of a success (caller owns); otherwise err has the server's message. */
+static int ask_server(const struct verbs_args *a, const struct rest_client_request *req, json_t **ret, struct err *err)
+{
+    const char *given = verbs_value(a, "token"), *secret = given && *given ? given : getenv("III_AUTH_TOKEN");
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
+    rest_client_init(&link, server_of(a), secret ? secret : "", NULL);
+    int r = rest_client_run(&link, req, &answer, err);
+    if (r < 0)
+        return r;
+    if (answer.status >= 400)
+        return err_set(err, answer.status == 404 ? ERR_NOT_FOUND : ERR_UPSTREAM, 0, "%.200s (status %d)", answer.error,
+                       answer.status);
+    if (!json_is_object(answer.body) && !json_is_array(answer.body))
+        return err_set(err, ERR_UPSTREAM, 0,
+                       "status %d, and a response that is not JSON: is that an iii-sandbox server?", answer.status);
+    *ret = STEAL(answer.body);
+    return 0;
+}
+
 static char *path_of(const char *id, const char *behind)
 {
     CLEANUP(buf_done) struct buf name = BUF_INIT(1024);
@@ -64,10 +94,10 @@ enum change { REVOKE, ROTATE };
 static int change(const struct verbs_args *a, enum change what, json_t **ret, struct err *err)
 {
     const char *id = a->words[0];
-    if (rest_call_is_wanted(a)) {
+    if (server_of(a)) {
         CLEANUP(free_p) char *path = path_of(id, what == ROTATE ? "/rotate" : "");
-        struct rest_call call = { .method = what == ROTATE ? "POST" : "DELETE", .path = path };
-        return rest_call_run(a, &call, ret, err);
+        struct rest_client_request req = { .method = what == ROTATE ? "POST" : "DELETE", .path = path };
+        return ask_server(a, &req, ret, err);
     }
     struct token_file_token t;
     char secret[TOKEN_FILE_SECRET_MAX] = "";
@@ -80,9 +110,9 @@ static int change(const struct verbs_args *a, enum change what, json_t **ret, st
 
 static int read_all(const struct verbs_args *a, json_t **ret, struct err *err)
 {
-    if (rest_call_is_wanted(a)) {
+    if (server_of(a)) {
         JSON_OWNED answer = NULL;
-        int r = rest_call_run(a, &(struct rest_call){ .method = "GET", .path = "/tokens" }, &answer, err);
+        int r = ask_server(a, &(struct rest_client_request){ .method = "GET", .path = "/tokens" }, &answer, err);
         if (r == 0)
             *ret = json_is_array(json_get(answer, "tokens")) ? json_incref(json_get(answer, "tokens")) : json_array();
         return r;
@@ -101,21 +131,6 @@ static int read_all(const struct verbs_args *a, json_t **ret, struct err *err)
 
 /* --- output --- */
 
-static void show_one(const json_t *t)
-{
-    char created[32], expires[32];
-    CLEANUP(free_p)
-    char *name = display_clean(json_get_str(t, "name", "")), *tenant = display_clean(json_get_str(t, "tenant", "-"));
-    CLEANUP(free_p) char *quota = json_write(json_get(t, "quota"), NULL);
-    CLEANUP(free_p) char *usage = json_get(t, "usage") ? json_write(json_get(t, "usage"), NULL) : NULL;
-    (void)printf(
-        "id       %s\nname     %s\nrole     %s\ntenant   %s\nstate    %s\ncreated  %s\nexpires  %s\nquota    %s\n",
-        json_get_str(t, "id", ""), name, json_get_str(t, "role", ""), tenant, state_of(t),
-        when(json_get_int(t, "created", 0), created), when(json_get_int(t, "expires", 0), expires), quota);
-    if (usage)
-        (void)printf("usage    %s\n", usage);
-}
-
 /* Prints the secret alone on standard output, so that a script can read it; the description goes to standard error. */
 static int print_new(const struct verbs_args *a, const json_t *t)
 {
@@ -132,10 +147,21 @@ static int print_new(const struct verbs_args *a, const json_t *t)
 
 static int print_one(const struct verbs_args *a, const json_t *t)
 {
-    if (verbs_value(a, "json"))
+    char created[32], expires[32];
+    if (verbs_value(a, "json")) {
         display_json(t, stdout);
-    else
-        show_one(t);
+        return 0;
+    }
+    CLEANUP(free_p)
+    char *name = display_clean(json_get_str(t, "name", "")), *tenant = display_clean(json_get_str(t, "tenant", "-"));
+    CLEANUP(free_p) char *quota = json_write(json_get(t, "quota"), NULL);
+    CLEANUP(free_p) char *usage = json_get(t, "usage") ? json_write(json_get(t, "usage"), NULL) : NULL;
+    (void)printf(
+        "id       %s\nname     %s\nrole     %s\ntenant   %s\nstate    %s\ncreated  %s\nexpires  %s\nquota    %s\n",
+        json_get_str(t, "id", ""), name, json_get_str(t, "role", ""), tenant, state_of(t),
+        when(json_get_int(t, "created", 0), created), when(json_get_int(t, "expires", 0), expires), quota);
+    if (usage)
+        (void)printf("usage    %s\n", usage);
     return 0;
 }
 
@@ -170,9 +196,9 @@ int cmd_token_show(const struct verbs_args *a)
     struct err err = ERR_INIT;
     JSON_OWNED t = NULL;
     int r;
-    if (rest_call_is_wanted(a)) {
+    if (server_of(a)) {
         CLEANUP(free_p) char *path = path_of(a->words[0], "");
-        r = rest_call_run(a, &(struct rest_call){ .method = "GET", .path = path }, &t, &err);
+        r = ask_server(a, &(struct rest_client_request){ .method = "GET", .path = path }, &t, &err);
     } else {
         struct token_file f = TOKEN_FILE_INIT;
         CLEANUP(free_p) char *dir = data_folder_of(a);
@@ -247,7 +273,7 @@ static int create_by_rest(const struct verbs_args *a, const json_t *quota, int64
             (void)json_object_set_new(body, texts[i], json_string(verbs_value(a, texts[i])));
     if (expires)
         (void)json_object_set_new(body, "expires", json_integer(expires));
-    return rest_call_run(a, &(struct rest_call){ .method = "POST", .path = "/tokens", .body = body }, ret, err);
+    return ask_server(a, &(struct rest_client_request){ .method = "POST", .path = "/tokens", .body = body }, ret, err);
 }
 
 static int create_here(const struct verbs_args *a, const json_t *quota, int64_t expires, json_t **ret, struct err *err)
@@ -278,7 +304,6 @@ int cmd_token_create(const struct verbs_args *a)
     if (r == 0)
         r = read_expiry(a, &expires, &err);
     if (r == 0)
-        r = rest_call_is_wanted(a) ? create_by_rest(a, quota, expires, &made, &err)
-                                   : create_here(a, quota, expires, &made, &err);
+        r = server_of(a) ? create_by_rest(a, quota, expires, &made, &err) : create_here(a, quota, expires, &made, &err);
     return r < 0 ? token_fail(&err) : print_new(a, made);
 }

@@ -45,13 +45,6 @@ static int top_ask(struct top *t, const struct op *op, const json_t *params, str
 
 /* --- one frame --- */
 
-static size_t rows_of_screen(void)
-{
-    struct winsize size;
-    bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > FRAME_ROWS;
-    return (is_known ? size.ws_row : USUAL_ROWS) - FRAME_ROWS;
-}
-
 static json_t *row_of(const json_t *box, const json_t *m)
 {
     char memory[48], rx[16], tx[16];
@@ -68,15 +61,15 @@ static json_t *row_of(const json_t *box, const json_t *m)
 }
 
 /* Sandboxes with their resource use. One that was deleted meanwhile is left out. 0 or an exit code. */
-static int collect_rows(struct top *t, json_t **ret_rows, size_t *ret_total)
+static int draw_boxes(struct top *t)
 {
     CLEANUP(rest_client_answer_done) struct rest_client_answer list = { 0 };
     JSON_OWNED params = json_pack("{s:i}", "pageSize", SHOWN_MAX);
+    JSON_OWNED rows = json_array();
     int code = top_ask(t, &spec_ops[OP_ID_sandbox_list], params, &list);
     if (code != 0)
         return code;
     const json_t *items = json_get(list.body, "items");
-    json_t *rows = json_array();
     for (size_t i = 0; i < json_array_size(items) && (!t->is_live || json_array_size(rows) < t->room); i++) {
         CLEANUP(rest_client_answer_done) struct rest_client_answer one = { 0 };
         struct err err = ERR_INIT;
@@ -88,24 +81,13 @@ static int collect_rows(struct top *t, json_t **ret_rows, size_t *ret_total)
         if (r == 0 && one.status < 400)
             (void)json_array_append_new(rows, row_of(box, one.body));
     }
-    *ret_total = (size_t)json_get_int(list.body, "total", 0);
-    *ret_rows = rows;
-    return 0;
-}
-
-static int draw_boxes(struct top *t)
-{
-    JSON_OWNED rows = NULL;
-    size_t total = 0;
-    int code = collect_rows(t, &rows, &total);
-    if (code != 0)
-        return code;
     if (verbs_value(t->a, "json")) {
         display_json(rows, stdout);
         return 0;
     }
     if (t->is_live)
-        (void)printf("\033[H\033[J%zu sandboxes on %s; q quits\n\n", total, t->link.url);
+        (void)printf("\033[H\033[J%lld sandboxes on %s; q quits\n\n", (long long)json_get_int(list.body, "total", 0),
+                     t->link.url);
     if (json_array_size(rows) == 0)
         (void)puts("No active sandboxes");
     else
@@ -191,7 +173,9 @@ int cmd_top_run(const struct verbs_args *a)
     if (t.is_live)
         screen_enter(&t);
     for (long long i = 1; code == 0; i++) {
-        t.room = rows_of_screen();
+        struct winsize size;
+        bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > FRAME_ROWS;
+        t.room = (is_known ? size.ws_row : USUAL_ROWS) - FRAME_ROWS;
         code = t.box ? draw_processes(&t) : draw_boxes(&t);
         if (fflush(stdout) == EOF || (count && i >= count) || code != 0 || !wait_next(&t, (int)interval_s * 1000))
             break;

@@ -12,27 +12,29 @@ static const char box_group[] = "sandbox", box_alias[] = "worker ";
 
 typedef void word_fn(void *arg, const char *word, const char *help);
 
-/* "pull|import|ls …" of a command that parses its own options. */
-static void each_alternative(const struct verbs_verb *v, word_fn *fn, void *arg)
+static void each_command(const struct verbs_program *p, const char *parent, word_fn *fn, void *arg)
 {
-    size_t all = strcspn(v->operands, " ");
-    if (!memchr(v->operands, '|', all))
-        return;
-    for (const char *p = v->operands; p < v->operands + all;) {
-        char word[32];
-        size_t n = strcspn(p, "| ");
-        (void)snprintf(word, sizeof(word), "%.*s", (int)n, p);
-        fn(arg, word, "");
-        p += n + 1;
-    }
+    for (const struct verbs_verb *v = p->rows; v->path; v++)
+        if (verbs_is_below(v, parent))
+            fn(arg, verbs_last_word(v), v->summary);
+    if (strcmp(parent, "worker") == 0 && p == &verb_table_program) /* which accepts `worker sandbox` for `sandbox` */
+        fn(arg, box_group, verbs_find(p, box_group)->summary);
 }
 
-static void each_option(const struct verbs_verb *v, word_fn *fn, void *arg)
+static void each_word(const struct verbs_program *p, const struct verbs_verb *v, word_fn *fn, void *arg)
 {
-    char flag[64];
+    char word[64];
+    each_command(p, v->path, fn, arg);
+    /* "pull|import|ls …" of a command that parses its own options. */
+    size_t all = strcspn(v->operands, " ");
+    bool has_choice = memchr(v->operands, '|', all);
+    for (const char *at = v->operands; has_choice && at < v->operands + all; at += strcspn(at, "| ") + 1) {
+        (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "| "), at);
+        fn(arg, word, "");
+    }
     for (const struct verbs_option *o = v->options; o && o->name; o++) {
-        (void)snprintf(flag, sizeof(flag), "--%s", o->name);
-        fn(arg, flag, o->help);
+        (void)snprintf(word, sizeof(word), "--%s", o->name);
+        fn(arg, word, o->help);
     }
     if (strcmp(v->path, "serve") == 0)
         for (const struct settings_row *row = settings_rows; row->field; row++)
@@ -40,28 +42,6 @@ static void each_option(const struct verbs_verb *v, word_fn *fn, void *arg)
                 fn(arg, row->flag, row->help);
     if (v->run)
         fn(arg, "--help", "Print help");
-}
-
-/* Whether this program accepts `worker sandbox` for `sandbox`. */
-static bool has_alias(const struct verbs_program *p)
-{
-    return p == &verb_table_program;
-}
-
-static void each_command(const struct verbs_program *p, const char *parent, word_fn *fn, void *arg)
-{
-    for (const struct verbs_verb *v = p->rows; v->path; v++)
-        if (verbs_is_below(v, parent))
-            fn(arg, verbs_last_word(v), v->summary);
-    if (strcmp(parent, "worker") == 0 && has_alias(p))
-        fn(arg, box_group, verbs_find(p, box_group)->summary);
-}
-
-static void each_word(const struct verbs_program *p, const struct verbs_verb *v, word_fn *fn, void *arg)
-{
-    each_command(p, v->path, fn, arg);
-    each_alternative(v, fn, arg);
-    each_option(v, fn, arg);
 }
 
 static bool is_boxish(const struct verbs_verb *v)
@@ -106,26 +86,7 @@ static void each_general(const struct verbs_program *p, word_fn *fn, void *arg)
     }
 }
 
-static void print_words(const struct script *s)
-{
-    printf("# What may follow it.\n_%s_words() {\n    case \"$1\" in\n        '') echo \"", s->id);
-    each_command(s->p, "", print_word, NULL);
-    each_general(s->p, print_word, NULL);
-    printf("\" ;;\n");
-    for (const struct verbs_verb *v = s->p->rows; v->path; v++) {
-        printf("        ");
-        print_patterns(v);
-        printf(") echo \"");
-        each_word(s->p, v, print_word, NULL);
-        printf("\"");
-        if (v->flags & VERBS_BOX)
-            printf("; %s | awk 'NR > 1 { print $1 }'", s->p->ids);
-        printf(" ;;\n");
-    }
-    printf("    esac\n}\n\n");
-}
-
-static void print_path_function(const struct script *s)
+static void print_functions(const struct script *s)
 {
     printf("# The command that the given words name: the longest one that is known.\n"
            "_%s_path() {\n"
@@ -142,8 +103,23 @@ static void print_path_function(const struct script *s)
            "        esac\n"
            "    done\n"
            "    printf '%%s' \"$known\"\n"
-           "}\n\n");
-    print_words(s);
+           "}\n\n"
+           "# What may follow it.\n_%s_words() {\n    case \"$1\" in\n        '') echo \"",
+           s->id);
+    each_command(s->p, "", print_word, NULL);
+    each_general(s->p, print_word, NULL);
+    printf("\" ;;\n");
+    for (const struct verbs_verb *v = s->p->rows; v->path; v++) {
+        printf("        ");
+        print_patterns(v);
+        printf(") echo \"");
+        each_word(s->p, v, print_word, NULL);
+        printf("\"");
+        if (v->flags & VERBS_BOX)
+            printf("; %s | awk 'NR > 1 { print $1 }'", s->p->ids);
+        printf(" ;;\n");
+    }
+    printf("    esac\n}\n\n");
 }
 
 static void print_bash(const struct script *s)
@@ -151,7 +127,7 @@ static void print_bash(const struct script *s)
     const char *id = s->id, *name = s->p->name;
     printf("# bash completion for %s: source it, or put it into /usr/share/bash-completion/completions/%s\n\n", name,
            name);
-    print_path_function(s);
+    print_functions(s);
     printf("_%s() {\n"
            "    local cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
            "    local path\n"
@@ -166,7 +142,7 @@ static void print_zsh(const struct script *s)
 {
     const char *id = s->id, *name = s->p->name;
     printf("#compdef %s\n# zsh completion for %s: put it as _%s into a folder of $fpath\n\n", name, name, name);
-    print_path_function(s);
+    print_functions(s);
     printf("_%s() {\n"
            "    local -a candidates\n"
            "    candidates=(${=\"$(_%s_words \"$(_%s_path \"${(@)words[2,CURRENT-1]}\")\")\"})\n"
@@ -179,18 +155,6 @@ static void print_zsh(const struct script *s)
 
 /* --- fish --- */
 
-/* Inside single quotes fish accepts \' and \\. */
-static void print_fish_quoted(const char *text)
-{
-    (void)putchar('\'');
-    for (; *text; text++) {
-        if (*text == '\'' || *text == '\\')
-            (void)putchar('\\');
-        (void)putchar(*text);
-    }
-    (void)putchar('\'');
-}
-
 struct fish_place {
     const struct script *s;
     const char *prefix, *path;
@@ -201,11 +165,10 @@ static void print_fish_word(void *arg, const char *word, const char *help)
     const struct fish_place *at = arg;
     printf("complete -c %s -n '__%s_at \"%s%s\"' %s %s", at->s->p->name, at->s->id, at->prefix, at->path,
            word[0] == '-' ? "-l" : "-f -a", word[0] == '-' ? word + 2 : word);
-    if (*help) {
-        printf(" -d ");
-        print_fish_quoted(help);
-    }
-    printf("\n");
+    printf("%s", *help ? " -d '" : "");
+    for (const char *p = help; *p; p++)
+        printf("%s%c", *p == '\'' || *p == '\\' ? "\\" : "", *p); /* inside single quotes fish accepts \' and \\ */
+    printf("%s", *help ? "'\n" : "\n");
 }
 
 static void print_fish_verb(const struct script *s, const struct verbs_verb *v, const char *prefix)

@@ -48,31 +48,16 @@ static size_t count_missing(const json_t *checks, bool want_required)
     return n;
 }
 
-static int print_json(const json_t *checks, bool can_run)
-{
-    JSON_OWNED answer = json_pack("{s:b, s:O}", "ok", can_run, "checks", checks);
-    if (!answer || json_dumpf(answer, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF || fflush(stdout) == EOF)
-        return -1;
-    return 0;
-}
-
-static size_t widest_name(const json_t *checks)
-{
-    size_t i, width = 0;
-    json_t *row;
-    json_array_foreach(checks, i, row)
-    {
-        size_t len = strlen(json_get_str(row, "name", ""));
-        width = len > width ? len : width;
-    }
-    return width;
-}
-
 static void print_table(const json_t *checks, const struct style *s)
 {
-    int width = (int)widest_name(checks);
     size_t i;
     json_t *row;
+    int width = 0;
+    json_array_foreach(checks, i, row)
+    {
+        int len = (int)strlen(json_get_str(row, "name", ""));
+        width = len > width ? len : width;
+    }
     json_array_foreach(checks, i, row)
     {
         const char *colour = is_ok(row) ? s->good : is_required(row) ? s->bad : s->weak;
@@ -118,8 +103,11 @@ int doctor_print(const json_t *checks, int argc, char **argv)
         wants_json = true;
     }
     bool can_run = json_array_size(checks) > 0 && count_missing(checks, true) == 0;
-    if (wants_json)
-        return print_json(checks, can_run) < 0 || !can_run;
+    if (wants_json) {
+        JSON_OWNED answer = json_pack("{s:b, s:O}", "ok", can_run, "checks", checks);
+        bool is_written = answer && json_dumpf(answer, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+        return fflush(stdout) == EOF || !is_written || !can_run;
+    }
     const struct style *s = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &coloured : &plain;
     print_table(checks, s);
     print_verdict(checks, s);

@@ -68,16 +68,6 @@ static void add_row(struct check *c, const char *name, bool is_ok, const char *d
     c->has_failed |= !is_ok;
 }
 
-/* Names each missing requirement at once: a failing boot names only one of them, after a minute. */
-static void check_host(struct check *c)
-{
-    size_t i;
-    json_t *row;
-    JSON_OWNED rows = c->parts->needs(c->parts->needs_arg, c->parts->data_dir, c->backend);
-    json_array_foreach(rows, i, row) add_row(c, json_get_str(row, "name", ""), json_get_bool(row, "ok", false),
-                                             json_get_str(row, "detail", ""), json_get_str(row, "fix", ""));
-}
-
 /* --- processes --- */
 
 static pid_t server_start(const char *const *argv, int out)
@@ -281,34 +271,26 @@ static void folder_remove(struct check *c)
     free(c->folder);
 }
 
-static int parse_options(int argc, char **argv, struct check *c, bool *ret_help)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
-            c->backend = argv[++i];
-        else if (strcmp(argv[i], "--help") == 0)
-            *ret_help = true;
-        else if (strcmp(argv[i], "--vm") != 0 && strcmp(argv[i], "--json") != 0)
-            return -EINVAL;
-    }
-    return 0;
-}
-
 int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
 {
     struct check c = { .parts = parts, .backend = "qemu", .out = NO_FD, .link = REST_CLIENT_INIT };
-    bool wants_help = false, is_json = false;
+    bool wants_help = false, is_wrong = false;
     char *shown[3] = { argv[0], NULL, NULL };
     const char *tmp = getenv("TMPDIR");
-    if (parse_options(argc, argv, &c, &wants_help) < 0 || wants_help) {
+    for (int i = 1; i < argc && !is_wrong; i++) {
+        if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
+            c.backend = argv[++i];
+        else if (strcmp(argv[i], "--help") == 0)
+            wants_help = true;
+        else if (strcmp(argv[i], "--json") == 0)
+            shown[1] = argv[i];
+        else
+            is_wrong = strcmp(argv[i], "--vm") != 0;
+    }
+    if (is_wrong || wants_help) {
         (void)fputs(help, wants_help ? stdout : stderr);
         return wants_help ? 0 : 2;
     }
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0) {
-            shown[1] = argv[i];
-            is_json = true;
-        }
     c.folder = xasprintf("%s/iii-doctor-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(c.folder) || chmod(c.folder, 0755) < 0) {
         (void)fprintf(stderr, "iii doctor: make %s: %s\n", c.folder, strerror(errno));
@@ -316,7 +298,12 @@ int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
         return 1;
     }
     c.rows = json_array();
-    check_host(&c);
+    /* Names each missing requirement at once: a failing boot names only one of them, after a minute. */
+    JSON_OWNED needs = parts->needs(parts->needs_arg, parts->data_dir, c.backend);
+    size_t i;
+    json_t *row;
+    json_array_foreach(needs, i, row) add_row(&c, json_get_str(row, "name", ""), json_get_bool(row, "ok", false),
+                                              json_get_str(row, "detail", ""), json_get_str(row, "fix", ""));
     if (!c.has_failed)
         folder_prepare(&c);
     if (!c.has_failed)
@@ -325,5 +312,5 @@ int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
         run_steps(&c);
     folder_remove(&c);
     JSON_OWNED rows = c.rows;
-    return doctor_print(rows, is_json ? 2 : 1, shown);
+    return doctor_print(rows, shown[1] ? 2 : 1, shown);
 }

@@ -49,18 +49,6 @@ void wire_answer_done(struct wire_answer *a)
     *a = (struct wire_answer){ 0 };
 }
 
-static void take_result(struct wire *w, const json_t *message)
-{
-    struct wire_answer *a = map_remove(w->asked, json_get_str(message, "invocation_id", ""));
-    if (!a)
-        return;
-    json_t *error = json_get(message, "error"), *result = json_get(message, "result");
-    a->error = error ? json_incref(error) : NULL;
-    a->result = !error && result ? json_incref(result) : NULL;
-    a->is_there = true;
-    wire_wake(w);
-}
-
 static void wire_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct wire *w = arg;
@@ -75,7 +63,13 @@ static void wire_message(void *arg, struct ws *ws, bool is_text, const char *dat
     } else if (strcmp(type, "error") == 0) {
         (void)snprintf(w->why, sizeof(w->why), "%s", json_get_str(json_get(message, "error"), "message", "refused"));
     } else if (strcmp(type, "invocationresult") == 0) {
-        take_result(w, message);
+        struct wire_answer *a = map_remove(w->asked, json_get_str(message, "invocation_id", ""));
+        if (!a)
+            return;
+        a->error = json_incref(json_get(message, "error"));
+        a->result = a->error ? NULL : json_incref(json_get(message, "result"));
+        a->is_there = true;
+        wire_wake(w);
     }
 }
 
@@ -95,26 +89,15 @@ static const struct ws_events engine_events = { .on_message = wire_message, .on_
 
 /* --- connecting --- */
 
-static const char *secret(void)
-{
-    const char *token = getenv("III_ENGINE_TOKEN");
-    if (!token || !*token)
-        token = getenv("III_AUTH_TOKEN");
-    return token && *token ? token : NULL;
-}
-
 static int dial(struct wire *w, struct err *err)
 {
     char header[HEADER_MAX];
-    const char *token = secret();
-    const char *headers[] = { header, NULL };
-    if (token)
-        (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
+    const char *own = getenv("III_ENGINE_TOKEN"), *token = own && *own ? own : getenv("III_AUTH_TOKEN");
+    const char *headers[] = { token && *token ? header : NULL, NULL };
+    (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token ? token : "");
     w->is_lost = false;
     w->why[0] = '\0';
-    const struct ws_target to = {
-        .url = w->url, .headers = token ? headers : NULL, .message_max = MESSAGE_MAX, .trust = &w->trust
-    };
+    const struct ws_target to = { .url = w->url, .headers = headers, .message_max = MESSAGE_MAX, .trust = &w->trust };
     return ws_dial(w->loop, &to, &engine_events, w, &w->ws, err);
 }
 
@@ -143,13 +126,6 @@ static void wire_redial(void *arg)
     wire_wake(arg);
 }
 
-/* A refusal is final; a port without a listener is tried again. */
-static bool is_refusal(const struct wire *w)
-{
-    return strstr(w->why, "refused: HTTP") || strstr(w->why, "token") || strstr(w->why, "certificate") ||
-           strstr(w->why, "TLS");
-}
-
 static int connect_engine(struct wire *w, const struct wire_where *where, struct err *err)
 {
     int64_t end_ms = clock_mono_us() / 1000 + (where->patience_ms > 0 ? where->patience_ms : HANDSHAKE_MS);
@@ -165,7 +141,9 @@ static int connect_engine(struct wire *w, const struct wire_where *where, struct
         }
         if (w->ws)
             ws_drop(STEAL(w->ws));
-        if (is_refusal(w))
+        /* A refusal is final; a port without a listener is tried again. */
+        if (strstr(w->why, "refused: HTTP") || strstr(w->why, "token") || strstr(w->why, "certificate") ||
+            strstr(w->why, "TLS"))
             return err_set(err, ERR_UNAUTHORIZED, 0, "the engine at %s:%u refused the connection: %s", w->host, w->port,
                            w->why);
         if (where->patience_ms <= 0 || clock_mono_us() / 1000 + AGAIN_MS >= end_ms)

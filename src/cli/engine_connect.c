@@ -9,14 +9,6 @@
 
 static const char envelope_mark[] = "handler error: ";
 
-static long long default_port(void)
-{
-    const char *text = getenv("III_ENGINE_PORT");
-    char *end = NULL;
-    long n = text ? strtol(text, &end, 10) : 0;
-    return text && end != text && !*end && n > 0 && n < 65536 ? n : URL_ENGINE_PORT;
-}
-
 /* "HOST", or "ws://HOST[:PORT]" and similar; wss and https use TLS. False: not an address. */
 static bool read_address(const char *text, struct wire_where *ret)
 {
@@ -45,7 +37,11 @@ static bool read_address(const char *text, struct wire_where *ret)
 int engine_connect_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret)
 {
     const char *address = verbs_value(a, "address"), *ca = verbs_value(a, "ca-cert");
-    long long port = default_port();
+    const char *usual = getenv("III_ENGINE_PORT");
+    char *end = NULL;
+    long long port = usual ? strtoll(usual, &end, 10) : 0;
+    if (!usual || end == usual || *end || port < LIMIT_MIN(PORT) || port > LIMIT_MAX(PORT))
+        port = URL_ENGINE_PORT;
     if (verbs_number(a, "port", LIMIT_MIN(PORT), LIMIT_MAX(PORT), &port) < 0)
         return 2;
     if (!address || !*address)
@@ -58,6 +54,16 @@ int engine_connect_where(const struct verbs_args *a, const char *host, const cha
         return verbs_usage_error(a->verb, "\"%s\" is not an address: HOST, ws://HOST:PORT or wss://HOST:PORT is needed",
                                  address);
     return 0;
+}
+
+int engine_connect_open(const struct verbs_args *a, struct wire **ret)
+{
+    struct wire_where where;
+    struct err err = ERR_INIT;
+    int r = engine_connect_where(a, "127.0.0.1", "iii-cli:sandbox", &where);
+    if (r != 0)
+        return r;
+    return wire_open(&where, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
 }
 
 const char *engine_connect_code(const json_t *error, json_t **ret_envelope)

@@ -15,24 +15,10 @@
 
 enum { PIECE = 384 * 1024, EXIT_SIGNALLED = 128 };
 
-/* Sends one piece of input, or its end. False: the command accepts no more. */
-static bool send_input(const struct rest_client *l, const char *exec_id, const char *data, size_t len)
-{
-    static char text[BASE64_SIZE(PIECE) + 1];
-    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
-    struct err err = ERR_INIT;
-    base64_encode(data, len, text);
-    JSON_OWNED params =
-        json_pack("{s:s, s:s, s:s, s:b}", "execId", exec_id, "data", text, "encoding", "base64", "close", len == 0);
-    int r = rest_client_op(l, &(struct rest_client_call){ .op = &spec_ops[OP_ID_exec_input], .params = params },
-                           &answer, &err);
-    return r == 0 && answer.status < 400;
-}
-
 /* A child process reads our standard input, because both directions block. */
 static pid_t start_feeding(const struct rest_client *l, const char *exec_id)
 {
-    static char piece[PIECE];
+    static char piece[PIECE], text[BASE64_SIZE(PIECE) + 1];
     pid_t pid = fork();
     if (pid != 0)
         return pid;
@@ -40,8 +26,16 @@ static pid_t start_feeding(const struct rest_client *l, const char *exec_id)
         ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
         if (n < 0 && errno == EINTR)
             continue;
-        if (!send_input(l, exec_id, piece, n > 0 ? (size_t)n : 0) || n <= 0)
-            _exit(0);
+        struct rest_client_answer answer = { 0 };
+        struct err err = ERR_INIT;
+        base64_encode(piece, n > 0 ? (size_t)n : 0, text);
+        JSON_OWNED params =
+            json_pack("{s:s, s:s, s:s, s:b}", "execId", exec_id, "data", text, "encoding", "base64", "close", n <= 0);
+        int r = rest_client_op(l, &(struct rest_client_call){ .op = &spec_ops[OP_ID_exec_input], .params = params },
+                               &answer, &err);
+        if (r < 0 || answer.status >= 400 || n <= 0)
+            _exit(0); /* that was the end, or the command accepts no more */
+        rest_client_answer_done(&answer);
     }
 }
 

@@ -108,15 +108,6 @@ static void send_hangup(void *arg)
     shell_end(s);
 }
 
-static void watch_signals(struct shell *s)
-{
-    (void)loop_on_signal(s->loop, SIGWINCH, size_event, s);
-    (void)loop_on_signal(s->loop, SIGINT, send_interrupt, s);
-    (void)loop_on_signal(s->loop, SIGQUIT, send_quit, s);
-    (void)loop_on_signal(s->loop, SIGTERM, send_terminate, s);
-    (void)loop_on_signal(s->loop, SIGHUP, send_hangup, s);
-}
-
 /* Connects to the session's WebSocket: the address of the API with ws instead of http. */
 static int dial_session(struct shell *s, const struct rest_client *l, const json_t *session, struct err *err)
 {
@@ -132,20 +123,6 @@ static int dial_session(struct shell *s, const struct rest_client *l, const json
     return ws_dial(s->loop, &to, &events, s, &s->ws, err);
 }
 
-/* One word is a line for a shell, several are a program and its arguments. */
-static int type_command(struct shell *s, char **words, int n_words)
-{
-    char sh[] = "/bin/sh", flag[] = "-c";
-    char *line_argv[] = { sh, flag, n_words ? words[0] : NULL };
-    CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
-    int r = n_words == 1 ? raw_terminal_line(&s->tty, line_argv, 3, &line)
-                         : raw_terminal_line(&s->tty, words, n_words, &line);
-    if (r < 0)
-        return engine_connect_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
-    (void)ws_send(s->ws, false, line.data, line.len);
-    return 0;
-}
-
 static int shell_talk(struct shell *s, const struct rest_client *l, const json_t *session, char **words, int n_words)
 {
     struct err err = ERR_INIT;
@@ -155,24 +132,26 @@ static int shell_talk(struct shell *s, const struct rest_client *l, const json_t
         r = dial_session(s, l, session, &err);
     if (r < 0)
         return engine_connect_fail_text(err.msg);
-    r = is_shell ? 0 : type_command(s, words, n_words);
-    if (r != 0)
-        return r;
-    watch_signals(s);
+    if (!is_shell) { /* one word is a line for a shell, several are a program and its arguments */
+        char sh[] = "/bin/sh", flag[] = "-c", *line_argv[] = { sh, flag, words[0] };
+        CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
+        r = n_words == 1 ? raw_terminal_line(&s->tty, line_argv, 3, &line)
+                         : raw_terminal_line(&s->tty, words, n_words, &line);
+        if (r < 0)
+            return engine_connect_fail_text(
+                "the command is too long for a terminal: put it into a script in the sandbox");
+        (void)ws_send(s->ws, false, line.data, line.len);
+    }
+    (void)loop_on_signal(s->loop, SIGWINCH, size_event, s);
+    (void)loop_on_signal(s->loop, SIGINT, send_interrupt, s);
+    (void)loop_on_signal(s->loop, SIGQUIT, send_quit, s);
+    (void)loop_on_signal(s->loop, SIGTERM, send_terminate, s);
+    (void)loop_on_signal(s->loop, SIGHUP, send_hangup, s);
     if (raw_terminal_enter(&s->tty) < 0 || watch_new(s->loop, STDIN_FILENO, LOOP_READ, key_event, s, &s->keys) < 0)
         return engine_connect_fail_text("this terminal cannot be switched to raw mode");
     loop_run(s->loop);
     raw_terminal_leave(&s->tty);
     return *s->why ? engine_connect_fail_text(s->why) : s->exit_code;
-}
-
-static void hang_up(struct shell *s)
-{
-    s->keys = watch_free(s->keys);
-    if (s->ws)
-        ws_drop(STEAL(s->ws));
-    raw_terminal_done(&s->tty);
-    s->loop = loop_free(s->loop);
 }
 
 int exec_terminal_run(const struct rest_client *l, const char *id, char **words, int n_words)
@@ -191,7 +170,11 @@ int exec_terminal_run(const struct rest_client *l, const char *id, char **words,
     if (code != 0)
         return code;
     code = shell_talk(&s, l, made.body, words, n_words);
-    hang_up(&s);
+    s.keys = watch_free(s.keys);
+    if (s.ws)
+        ws_drop(STEAL(s.ws));
+    raw_terminal_done(&s.tty);
+    s.loop = loop_free(s.loop);
     /* A session whose shell has exited is gone already; one that we left is deleted here. */
     JSON_OWNED session = json_pack("{s:s, s:s}", "id", id, "sessionId", json_get_str(made.body, "sessionId", ""));
     (void)rest_client_op(l, &(struct rest_client_call){ .op = &spec_ops[OP_ID_terminal_close], .params = session },

@@ -96,13 +96,6 @@ static void print_below(FILE *to, const struct verbs_program *p, const char *par
     }
 }
 
-static void print_examples(FILE *to, const char *examples)
-{
-    (void)fputs(".SH EXAMPLES\n.nf\n", to);
-    print_text(to, examples);
-    (void)fputs("\n.fi\n", to);
-}
-
 static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_verb *v)
 {
     print_title(to, a, v->path);
@@ -123,8 +116,11 @@ static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_
         print_below(to, a->program, v->path);
     if (v->run)
         print_options(to, v);
-    if (v->examples)
-        print_examples(to, v->examples);
+    if (v->examples) {
+        (void)fputs(".SH EXAMPLES\n.nf\n", to);
+        print_text(to, v->examples);
+        (void)fputs("\n.fi\n", to);
+    }
     (void)fputs(".SH EXIT STATUS\n", to);
     print_text(to, v->exits                      ? v->exits
                    : a->program->usage_exit == 1 ? "0 done, 1 failed"

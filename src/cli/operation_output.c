@@ -62,18 +62,6 @@ static bool is_time(const char *name)
     return n > 2 && strcmp(name + n - 2, "At") == 0;
 }
 
-/* Strings of a list, separated by commas; caller frees. */
-static char *joined(const json_t *list)
-{
-    struct buf out = BUF_INIT(SIZE_MAX / 4);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        CLEANUP(free_p) char *text = json_is_string(one) ? xstrdup(json_string_value(one)) : json_write(one, NULL);
-        (void)buf_addf(&out, "%s%s", i ? "," : "", text);
-    }
-    return buf_steal(&out, NULL);
-}
-
 /* A value for a table or after a name; caller frees. */
 static char *shown(const char *name, const json_t *value)
 {
@@ -88,8 +76,17 @@ static char *shown(const char *name, const json_t *value)
         return xstrdup(json_integer_value(value) ? operation_output_time(json_integer_value(value), when) : "-");
     if (json_is_real(value))
         return xasprintf("%.6g", json_real_value(value));
-    CLEANUP(free_p) char *text = json_is_array(value) ? joined(value) : json_write(value, NULL);
-    return display_clean(text);
+    if (!json_is_array(value)) {
+        CLEANUP(free_p) char *text = json_write(value, NULL);
+        return display_clean(text);
+    }
+    CLEANUP(buf_done) struct buf list = BUF_INIT(SIZE_MAX / 4);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *one = json_array_get(value, i);
+        CLEANUP(free_p) char *text = json_is_string(one) ? xstrdup(json_string_value(one)) : json_write(one, NULL);
+        (void)buf_addf(&list, "%s%s", i ? "," : "", text);
+    }
+    return display_clean(buf_text(&list));
 }
 
 /* "containerPort" as a heading: "CONTAINER PORT"; "createdAt": "CREATED". */
@@ -124,39 +121,18 @@ static const json_t *resolve(const json_t *schema)
     return slash ? spec_schema(slash + 1) : schema;
 }
 
-static bool is_nested(const json_t *value)
-{
-    return json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0)));
-}
-
 /* Whether a column is useful: some row has it, none has a nested value, and it does not repeat the id. */
 static bool is_telling(const json_t *rows, const char *name)
 {
     bool has_one = false, is_other = strcmp(name, "id") == 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *value = json_get(row, name);
-        if (is_nested(value))
+        if (json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0))))
             return false;
         has_one = has_one || value;
         is_other = is_other || !value || !json_equal(value, json_object_get(row, "id"));
     }
     return has_one && is_other;
-}
-
-static void pick_columns(struct table *t, const json_t *schema, const json_t *rows)
-{
-    const json_t *properties = schema ? json_get(resolve(schema), "properties") : json_array_get(rows, 0);
-    const char *name;
-    json_t *kind;
-    json_object_foreach((json_t *)(uintptr_t)properties, name, kind)
-    {
-        const char *type = json_get_str(resolve(kind), "type", "");
-        bool is_plain = json_array_size(rows) ? is_telling(rows, name) : strcmp(type, "object") != 0;
-        if (!is_plain || t->n == COLUMNS_MAX)
-            continue;
-        heading(name, t->heads[t->n]);
-        t->names[t->n++] = name;
-    }
 }
 
 static int letters(const char *text)
@@ -165,21 +141,6 @@ static int letters(const char *text)
     for (; *text; text++)
         n += (*text & 0xc0) != 0x80;
     return n;
-}
-
-static void table_fill(struct table *t, const json_t *rows)
-{
-    t->n_rows = json_array_size(rows);
-    t->cells = xzalloc((t->n_rows * t->n + 1) * sizeof(*t->cells));
-    for (size_t c = 0; c < t->n; c++) {
-        t->widths[c] = letters(t->heads[c]);
-        for (size_t r = 0; r < t->n_rows; r++) {
-            char *text = shown(t->names[c], json_object_get(json_array_get(rows, r), t->names[c]));
-            t->cells[r * t->n + c] = text;
-            if (letters(text) > t->widths[c])
-                t->widths[c] = letters(text);
-        }
-    }
 }
 
 /* On a terminal the widest columns shrink until a row fits on a line. */
@@ -238,9 +199,28 @@ static void print_rows(const struct table *t, FILE *to)
 
 static void print_table(const json_t *schema, const json_t *rows, FILE *to)
 {
-    struct table t = { .n = 0 };
-    pick_columns(&t, schema, rows);
-    table_fill(&t, rows);
+    struct table t = { .n_rows = json_array_size(rows) };
+    const json_t *properties = schema ? json_get(resolve(schema), "properties") : json_array_get(rows, 0);
+    const char *name;
+    json_t *kind;
+    json_object_foreach((json_t *)(uintptr_t)properties, name, kind)
+    {
+        const char *type = json_get_str(resolve(kind), "type", "");
+        bool is_plain = t.n_rows ? is_telling(rows, name) : strcmp(type, "object") != 0;
+        if (!is_plain || t.n == COLUMNS_MAX)
+            continue;
+        heading(name, t.heads[t.n]);
+        t.names[t.n++] = name;
+    }
+    t.cells = xzalloc((t.n_rows * t.n + 1) * sizeof(*t.cells));
+    for (size_t c = 0; c < t.n; c++) {
+        t.widths[c] = letters(t.heads[c]);
+        for (size_t r = 0; r < t.n_rows; r++) {
+            char *text = shown(t.names[c], json_object_get(json_array_get(rows, r), t.names[c]));
+            t.cells[r * t.n + c] = text;
+            t.widths[c] = letters(text) > t.widths[c] ? letters(text) : t.widths[c];
+        }
+    }
     squeeze(&t, to);
     if (t.n > 0)
         print_rows(&t, to);
@@ -275,25 +255,6 @@ static void print_pairs(const json_t *object, const char *without, FILE *to)
     }
 }
 
-static void print_variables(const json_t *map, FILE *to)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)map, name, value)
-    {
-        CLEANUP(free_p) char *text = shown("", value), *clean = display_clean(name);
-        (void)fprintf(to, "%s=%s\n", clean, text);
-    }
-}
-
-static void print_lines(const json_t *list, FILE *to)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        CLEANUP(free_p) char *text = shown("", json_array_get(list, i));
-        (void)fprintf(to, "%s\n", text);
-    }
-}
-
 static void print_base64(const json_t *text, FILE *to)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT(SIZE_MAX / 4);
@@ -301,16 +262,6 @@ static void print_base64(const json_t *text, FILE *to)
         operation_output_raw(text, to);
     else
         (void)fwrite(buf_text(&bytes), 1, bytes.len, to);
-}
-
-static int print_command(const json_t *result, FILE *to)
-{
-    operation_output_raw(json_object_get(result, "stdout"), to);
-    (void)fflush(to);
-    operation_output_raw(json_object_get(result, "stderr"), stderr);
-    if (json_get_bool(result, "stdoutTruncated", false) || json_get_bool(result, "stderrTruncated", false))
-        (void)fprintf(stderr, "note: the output exceeds what the server keeps; use --stream to get all of it\n");
-    return (int)json_get_int(result, "exitCode", 1) & 0xff;
 }
 
 /* The member that is a list of objects, when there is exactly one. */
@@ -344,13 +295,6 @@ static bool is_plain_list(const json_t *reply, const char *list)
     return json_object_size(reply) <= 4;
 }
 
-/* The text a reply consists of: a command's output, a diff. */
-static const json_t *main_text(const json_t *reply)
-{
-    const json_t *output = json_object_get(reply, "output"), *diff = json_object_get(reply, "diff");
-    return json_is_string(output) ? output : json_is_string(diff) ? diff : NULL;
-}
-
 static int print_text_answer(const json_t *reply, const json_t *text, FILE *to)
 {
     const char *error = json_get_str(reply, "error", NULL);
@@ -366,21 +310,32 @@ static int print_text_answer(const json_t *reply, const json_t *text, FILE *to)
 
 static int print_object(const json_t *schema, const json_t *reply, FILE *to)
 {
-    const char *list = list_member(schema);
-    const json_t *text = main_text(reply), *variables = json_get(reply, "vars");
-    if (json_is_integer(json_get(reply, "exitCode")) && json_is_string(json_get(reply, "stdout")))
-        return print_command(reply, to);
-    if (text)
-        return print_text_answer(reply, text, to);
+    const char *list = list_member(schema), *name;
+    const json_t *output = json_object_get(reply, "output"), *diff = json_object_get(reply, "diff");
+    json_t *variables = json_get(reply, "vars"), *value;
+    if (json_is_integer(json_get(reply, "exitCode")) && json_is_string(json_get(reply, "stdout"))) {
+        operation_output_raw(json_object_get(reply, "stdout"), to);
+        (void)fflush(to);
+        operation_output_raw(json_object_get(reply, "stderr"), stderr);
+        if (json_get_bool(reply, "stdoutTruncated", false) || json_get_bool(reply, "stderrTruncated", false))
+            (void)fprintf(stderr, "note: the output exceeds what the server keeps; use --stream to get all of it\n");
+        return (int)json_get_int(reply, "exitCode", 1) & 0xff;
+    }
+    if (json_is_string(output) || json_is_string(diff))
+        return print_text_answer(reply, json_is_string(output) ? output : diff, to);
     if (list && json_is_array(json_get(reply, list))) {
         if (!is_plain_list(reply, list))
             print_pairs(reply, list, to);
         print_table(json_get(resolve(json_get(json_get(schema, "properties"), list)), "items"), json_get(reply, list),
                     to);
-    } else if (variables) {
-        print_variables(variables, to);
-    } else {
+        return 0;
+    }
+    if (!variables)
         print_pairs(reply, NULL, to);
+    json_object_foreach(variables, name, value)
+    {
+        CLEANUP(free_p) char *text = shown("", value), *clean = display_clean(name);
+        (void)fprintf(to, "%s=%s\n", clean, text);
     }
     return 0;
 }
@@ -394,7 +349,10 @@ int operation_output_reply(const char *schema, const json_t *reply, FILE *to)
         const json_t *items = json_get(shape, "items"), *either = json_get(shape, "anyOf");
         print_table(items ? items : json_get(json_array_get(either, 0), "items"), reply, to);
     } else if (json_is_array(reply)) {
-        print_lines(reply, to);
+        for (size_t i = 0; i < json_array_size(reply); i++) {
+            CLEANUP(free_p) char *text = shown("", json_array_get(reply, i));
+            (void)fprintf(to, "%s\n", text);
+        }
     } else if (json_is_string(reply) && strcmp(schema, "Base64") == 0) {
         print_base64(reply, to);
     } else if (json_is_string(reply)) {

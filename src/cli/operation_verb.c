@@ -71,9 +71,12 @@ static void add_operand(struct operation_verb_operands *o, const struct field *f
     o->n_needed += is_needed;
 }
 
-static void operands_by_name(const struct op *op, const char *names, struct operation_verb_operands *ret)
+void operation_verb_operands(const struct op *op, struct operation_verb_operands *ret)
 {
-    while (*names) {
+    const struct spelling *s = spelling_of(op);
+    const struct field *many = NULL;
+    *ret = (struct operation_verb_operands){ .n = 0 };
+    for (const char *names = s && s->operands ? s->operands : ""; *names;) {
         char name[OPERATION_ARGS_NAME_MAX];
         size_t len = strcspn(names, " ?");
         (void)snprintf(name, sizeof(name), "%.*s", (int)len, names);
@@ -82,17 +85,8 @@ static void operands_by_name(const struct op *op, const char *names, struct oper
             add_operand(ret, f, names[len] != '?');
         names += len + strspn(names + len, "? ");
     }
-}
-
-void operation_verb_operands(const struct op *op, struct operation_verb_operands *ret)
-{
-    const struct spelling *s = spelling_of(op);
-    const struct field *many = NULL;
-    *ret = (struct operation_verb_operands){ .n = 0 };
-    if (s && s->operands) {
-        operands_by_name(op, s->operands, ret);
+    if (s && s->operands)
         return;
-    }
     for (const struct field *f = op->fields; f->name; f++) {
         bool is_word = f->type != FIELD_OBJ && f->type != FIELD_OBJ_LIST;
         if (!(f->flags & FIELD_REQUIRED) || !is_word)
@@ -210,15 +204,6 @@ struct showing {
     int code; /* of a command, when its stream reports it */
 };
 
-static void print_piece(const json_t *event, const char *type)
-{
-    FILE *to = strcmp(type, "stderr") == 0 ? stderr : stdout;
-    const json_t *data = json_get(event, "data");
-    if (json_is_string(data))
-        operation_output_raw(data, to);
-    (void)fflush(to);
-}
-
 static int stream_event(void *arg, const json_t *event)
 {
     struct showing *s = arg;
@@ -235,7 +220,9 @@ static int stream_event(void *arg, const json_t *event)
         (void)engine_connect_fail_text(
             json_get_str(event, "error", json_get_str(event, "errorValue", "the stream failed")));
     } else if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0) {
-        print_piece(event, type);
+        FILE *to = strcmp(type, "stderr") == 0 ? stderr : stdout;
+        operation_output_raw(json_get(event, "data"), to);
+        (void)fflush(to);
     }
     return 0;
 }
@@ -261,24 +248,21 @@ static int run_with(const struct verbs_args *a, const json_t *params)
     return answer.body ? operation_verb_show(a, op, answer.body) : showing.code;
 }
 
-/* Assigns operands to fields. 0 or an exit code. */
-static int take_words(const struct verbs_args *a, json_t *params)
+int operation_verb_run(const struct verbs_args *a)
 {
+    JSON_OWNED params = json_object();
     struct operation_verb_operands o;
     struct err err = ERR_INIT;
+    char kebab[OPERATION_ARGS_NAME_MAX];
+    int code = operation_args_take(a, params);
+    if (code != 0)
+        return code;
     operation_verb_operands(a->verb->op, &o);
     for (int i = 0; i < a->n_words; i++) {
         size_t at = (size_t)i < o.n ? (size_t)i : o.n - 1;
         if (operation_args_put(params, o.fields[at], a->words[i], &err) < 0)
             return verbs_usage_error(a->verb, "%s", err.msg);
     }
-    return 0;
-}
-
-/* Checks that every required field was given. */
-static int check_needed(const struct verbs_args *a, const json_t *params)
-{
-    char kebab[OPERATION_ARGS_NAME_MAX];
     for (const struct field *f = a->verb->op->fields; f->name; f++) {
         if (!(f->flags & FIELD_REQUIRED) || json_object_get(params, f->name))
             continue;
@@ -286,18 +270,7 @@ static int check_needed(const struct verbs_args *a, const json_t *params)
         return verbs_usage_error(a->verb, "--%s is missing: %s", a->verb->flags & VERBS_QUIET ? f->name : kebab,
                                  f->help);
     }
-    return 0;
-}
-
-int operation_verb_run(const struct verbs_args *a)
-{
-    JSON_OWNED params = json_object();
-    int code = operation_args_take(a, params);
-    if (code == 0)
-        code = take_words(a, params);
-    if (code == 0)
-        code = check_needed(a, params);
-    return code != 0 ? code : run_with(a, params);
+    return run_with(a, params);
 }
 
 int operation_verb_api(const struct verbs_args *a)

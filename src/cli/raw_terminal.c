@@ -49,9 +49,13 @@ static void write_output(const char *data, size_t len)
     (void)write_all_write(STDOUT_FILENO, data, len); /* our own terminal is gone: SIGHUP follows */
 }
 
-/* Drops output until the mark has come; if a shell never prints it, the output is shown after all. */
-static void show_after_mark(struct raw_terminal *t, const char *data, size_t len)
+/* Output before the mark is dropped; if a shell never prints it, the output is shown after all. */
+void raw_terminal_show(struct raw_terminal *t, const char *data, size_t len)
 {
+    if (!*t->mark) {
+        write_output(data, len);
+        return;
+    }
     bool is_full = buf_add(&t->hidden, data, len) < 0;
     const char *at = memmem(buf_text(&t->hidden), t->hidden.len, t->mark, strlen(t->mark));
     if (!at && !is_full)
@@ -60,14 +64,6 @@ static void show_after_mark(struct raw_terminal *t, const char *data, size_t len
     t->mark[0] = '\0';
     write_output(buf_text(&t->hidden) + skip, t->hidden.len - skip);
     if (is_full)
-        write_output(data, len);
-}
-
-void raw_terminal_show(struct raw_terminal *t, const char *data, size_t len)
-{
-    if (*t->mark)
-        show_after_mark(t, data, len);
-    else
         write_output(data, len);
 }
 

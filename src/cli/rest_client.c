@@ -61,16 +61,6 @@ void rest_client_done(struct rest_client *l)
     *l = (struct rest_client)REST_CLIENT_INIT;
 }
 
-/* The file is personal: it may hold a token, which other users must not be able to read. */
-static int check_config(const json_t *config, const char *path, const struct stat *st, struct err *err)
-{
-    if (!json_is_object(config))
-        return err_set(err, ERR_INVALID, 0, "%.120s: an object like {\"url\": \"" DEFAULT_URL "\"} is needed", path);
-    if (json_get(config, "token") && st->st_mode & 077)
-        return err_set(err, ERR_FORBIDDEN, 0, "%.120s holds a token and others can read it: chmod 600 it", path);
-    return 0;
-}
-
 static int read_config(json_t **ret, struct err *err)
 {
     const char *named = getenv("III_SANDBOX_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -89,7 +79,11 @@ static int read_config(json_t **ret, struct err *err)
     struct err why = ERR_INIT;
     if (json_read(text, (size_t)n, ret, &why) < 0)
         return err_set(err, ERR_INVALID, 0, "%.120s: %.100s", path, why.msg);
-    return check_config(*ret, path, &st, err);
+    if (!json_is_object(*ret))
+        return err_set(err, ERR_INVALID, 0, "%.120s: an object like {\"url\": \"" DEFAULT_URL "\"} is needed", path);
+    if (json_get(*ret, "token") && st.st_mode & 077) /* other users must not be able to read it */
+        return err_set(err, ERR_FORBIDDEN, 0, "%.120s holds a token and others can read it: chmod 600 it", path);
+    return 0;
 }
 
 int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct err *err)
@@ -156,31 +150,26 @@ static void reply_head(void *arg, struct http_client *c, int status)
     w->is_json = type && strstr(type, "json");
 }
 
-/* Consumes complete lines of the buffer; a line "data: {…}" is an event. */
-static void take_events(struct waiting *w)
-{
-    char *end;
-    while (w->client && w->body.len && (end = memchr(w->body.data, '\n', w->body.len))) {
-        JSON_OWNED event = NULL;
-        size_t len = (size_t)(end - w->body.data);
-        bool is_data = len > 6 && memcmp(w->body.data, "data: ", 6) == 0;
-        if (is_data && json_read(w->body.data + 6, len - 6, &event, NULL) < 0)
-            (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is not JSON: is that an iii-sandbox server?");
-        buf_consume(&w->body, len + 1);
-        if (w->err.code || (event && w->req->on_event(w->req->arg, event) != 0))
-            request_stop(w);
-    }
-}
-
+/* Complete lines of a stream are consumed as they come; a line "data: {…}" is an event. */
 static void reply_data(void *arg, struct http_client *c, const char *data, size_t len)
 {
     struct waiting *w = arg;
+    char *end;
     (void)c;
     if (buf_add(&w->body, data, len) < 0) {
         (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the response is larger than %zu bytes", w->body.max);
         request_stop(w);
-    } else if (w->is_events) {
-        take_events(w);
+        return;
+    }
+    while (w->is_events && w->client && w->body.len && (end = memchr(w->body.data, '\n', w->body.len))) {
+        JSON_OWNED event = NULL;
+        size_t line = (size_t)(end - w->body.data);
+        bool is_data = line > 6 && memcmp(w->body.data, "data: ", 6) == 0;
+        if (is_data && json_read(w->body.data + 6, line - 6, &event, NULL) < 0)
+            (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is not JSON: is that an iii-sandbox server?");
+        buf_consume(&w->body, line + 1);
+        if (w->err.code || (event && w->req->on_event(w->req->arg, event) != 0))
+            request_stop(w);
     }
 }
 

@@ -35,16 +35,6 @@ struct copy {
     char piece[PIECE];
 };
 
-static int open_engine(const struct verbs_args *a, struct copy *c)
-{
-    struct wire_where where;
-    struct err err = ERR_INIT;
-    int r = engine_connect_where(a, "127.0.0.1", "iii-cli:sandbox", &where);
-    if (r != 0)
-        return r;
-    return wire_open(&where, &c->w, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
-}
-
 static void close_copy(struct copy *c)
 {
     display_bar_end(&c->bar);
@@ -77,30 +67,22 @@ static int wait_moving(struct copy *c, const bool *until, struct err *err)
 
 /* --- upload --- */
 
-static void stop_source(struct copy *c, const char *why)
-{
-    c->is_failed = true;
-    (void)snprintf(c->why, sizeof(c->why), "%s", why);
-    c->watch = watch_free(c->watch);
-    if (c->ws)
-        ws_drop(STEAL(c->ws)); /* cut, not closed: the server must not take a partial upload for a complete one */
-    c->is_over = true;
-    wire_wake(c->w);
-}
-
 /* Sends n bytes of c->piece. False: enough for now, or the end. */
 static bool send_piece(struct copy *c, ssize_t n)
 {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (n < 0) {
-        stop_source(c, strerror(errno));
-        return false;
-    }
-    if (n == 0) {
+    if (n <= 0) {
+        c->is_failed = n < 0;
+        (void)snprintf(c->why, sizeof(c->why), "%s", n < 0 ? strerror(errno) : "");
         c->watch = watch_free(c->watch);
         c->is_over = true;
-        ws_close(c->ws, 1000, "stream_complete");
+        if (n == 0)
+            ws_close(c->ws, 1000, "stream_complete");
+        else
+            ws_drop(STEAL(c->ws)); /* cut, not closed: the server must not take a partial upload for a complete one */
+        if (n < 0)
+            wire_wake(c->w);
         return false;
     }
     c->done += n;
@@ -153,18 +135,6 @@ static const struct ws_events writer_events = { .on_message = on_writer_message,
                                                 .on_close = on_writer_end,
                                                 .on_drain = upload_drain };
 
-static json_t *write_payload(const struct verbs_args *a, const struct copy *c)
-{
-    const char *mode = verbs_value(a, "mode");
-    json_t *payload = json_pack("{s:o, s:o}", "sandbox_id", json_text(c->id, strlen(c->id)), "path",
-                                json_text(c->remote, strlen(c->remote)));
-    if (mode)
-        (void)json_object_set_new(payload, "mode", json_text(mode, strlen(mode)));
-    if (verbs_value(a, "parents"))
-        (void)json_object_set_new(payload, "parents", json_true());
-    return payload;
-}
-
 /* The first piece decides: an empty source gets no channel, because its writer would never be seen. */
 static int start_flow(struct copy *c, json_t *payload, ssize_t first, struct err *err)
 {
@@ -188,25 +158,18 @@ static int start_flow(struct copy *c, json_t *payload, ssize_t first, struct err
     return 0;
 }
 
-static int say_uploaded(const struct copy *c, const json_t *result)
-{
-    int64_t written = json_get_int(result, "bytes_written", -1);
-    if (c->is_json)
-        display_json(result, stdout);
-    else
-        printf("uploaded %lld bytes to %s:%s\n", (long long)c->done, c->id, c->remote);
-    if (written != c->done)
-        (void)fprintf(stderr, "warning: %lld bytes were sent but %lld were written\n", (long long)c->done,
-                      (long long)written);
-    return 0;
-}
-
 static int upload_send(const struct verbs_args *a, struct copy *c)
 {
     struct err err = ERR_INIT;
+    const char *mode = verbs_value(a, "mode");
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
-    JSON_OWNED payload = write_payload(a, c);
+    JSON_OWNED payload = json_pack("{s:o, s:o}", "sandbox_id", json_text(c->id, strlen(c->id)), "path",
+                                   json_text(c->remote, strlen(c->remote)));
     ssize_t first;
+    if (mode)
+        (void)json_object_set_new(payload, "mode", json_text(mode, strlen(mode)));
+    if (verbs_value(a, "parents"))
+        (void)json_object_set_new(payload, "parents", json_true());
     do
         first = read(c->fd, c->piece, sizeof(c->piece));
     while (first < 0 && errno == EINTR);
@@ -221,11 +184,19 @@ static int upload_send(const struct verbs_args *a, struct copy *c)
     r = wait_moving(c, &answer.is_there, &err);
     display_bar_end(&c->bar);
     wire_forget(c->w, &answer);
-    if (c->is_failed)
-        return engine_connect_fail_text(c->why);
-    if (r < 0)
-        return engine_connect_fail_text(err.msg);
-    return answer.error ? engine_connect_fail(answer.error) : say_uploaded(c, answer.result);
+    if (c->is_failed || r < 0)
+        return engine_connect_fail_text(c->is_failed ? c->why : err.msg);
+    if (answer.error)
+        return engine_connect_fail(answer.error);
+    int64_t written = json_get_int(answer.result, "bytes_written", -1);
+    if (c->is_json)
+        display_json(answer.result, stdout);
+    else
+        printf("uploaded %lld bytes to %s:%s\n", (long long)c->done, c->id, c->remote);
+    if (written != c->done)
+        (void)fprintf(stderr, "warning: %lld bytes were sent but %lld were written\n", (long long)c->done,
+                      (long long)written);
+    return 0;
 }
 
 int sandbox_copy_upload(const struct verbs_args *a)
@@ -241,7 +212,7 @@ int sandbox_copy_upload(const struct verbs_args *a)
     if (fstat(c.fd, &st) == 0 && S_ISREG(st.st_mode))
         c.size = st.st_size;
     display_bar_start(&c.bar, "uploading", c.size);
-    int r = open_engine(a, &c);
+    int r = engine_connect_open(a, &c.w);
     r = r ? r : upload_send(a, &c);
     close_copy(&c);
     return r;
@@ -259,27 +230,21 @@ static void fail_sink(struct copy *c, const char *why)
     wire_wake(c->w);
 }
 
-/* A text frame reports that the server stopped early because of an error. */
-static void download_error(struct copy *c, const char *data, size_t len)
-{
-    JSON_OWNED trouble = NULL;
-    char why[280];
-    if (json_read(data, len, &trouble, NULL) < 0 || !json_get(trouble, "error"))
-        return;
-    (void)snprintf(why, sizeof(why), "[%.10s] %.250s",
-                   json_get_str(trouble, "code", json_get_str(trouble, "error", "S216")),
-                   json_get_str(trouble, "message", "the download was interrupted"));
-    fail_sink(c, why);
-}
-
 static void download_data(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct copy *c = arg;
     (void)ws;
     if (c->is_over)
         return;
-    if (is_text) {
-        download_error(c, data, len);
+    if (is_text) { /* the server stopped early because of an error */
+        JSON_OWNED trouble = NULL;
+        char why[280];
+        if (json_read(data, len, &trouble, NULL) < 0 || !json_get(trouble, "error"))
+            return;
+        (void)snprintf(why, sizeof(why), "[%.10s] %.250s",
+                       json_get_str(trouble, "code", json_get_str(trouble, "error", "S216")),
+                       json_get_str(trouble, "message", "the download was interrupted"));
+        fail_sink(c, why);
         return;
     }
     int r = write_all_write(c->fd, data, len);
@@ -302,53 +267,36 @@ static void on_content_end(void *arg, struct ws *ws, int code, const char *reaso
 
 static const struct ws_events reader_events = { .on_message = download_data, .on_close = on_content_end };
 
-static int download_receive(struct copy *c, const json_t *result)
+/* To LOCAL, or to the file of the same name in the folder LOCAL. */
+static int download_to(struct copy *c, const json_t *result)
 {
     struct err err = ERR_INIT;
+    struct stat st;
+    const char *slash = strrchr(c->remote, '/');
+    bool is_stdout = strcmp(c->local, "-") == 0, is_folder = stat(c->local, &st) == 0 && S_ISDIR(st.st_mode);
+    CLEANUP(free_p)
+    char *target = is_folder ? xasprintf("%s/%s", c->local, slash ? slash + 1 : c->remote) : xstrdup(c->local);
+    c->local = target;
+    c->fd = is_stdout ? STDOUT_FILENO : open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (c->fd < 0)
+        return fail_local(c, "open");
     c->size = json_get_int(result, "size", -1);
     display_bar_start(&c->bar, "downloading", c->size);
     int r = wire_channel(c->w, json_get(result, "content"), &reader_events, c, &c->ws, &err);
     if (r == 0)
         r = wait_moving(c, &c->is_over, &err);
     display_bar_end(&c->bar);
-    if (r < 0)
-        return engine_connect_fail_text(err.msg);
-    if (c->is_failed)
-        return engine_connect_fail_text(c->why);
+    if (r < 0 || c->is_failed)
+        return engine_connect_fail_text(r < 0 ? err.msg : c->why);
     if (c->size >= 0 && c->done != c->size)
         (void)fprintf(stderr, "warning: the file has %lld bytes but %lld were received\n", (long long)c->size,
                       (long long)c->done);
+    JSON_OWNED said = json_pack("{s:I, s:s}", "bytes", (json_int_t)c->done, "path", target);
+    if (!is_stdout && c->is_json)
+        display_json(said, stdout);
+    else if (!is_stdout)
+        printf("downloaded %lld bytes to %s\n", (long long)c->done, target);
     return 0;
-}
-
-/* LOCAL, or the file of the same name in the folder LOCAL. Caller frees. */
-static char *target_of(const struct copy *c)
-{
-    struct stat st;
-    const char *slash = strrchr(c->remote, '/');
-    if (stat(c->local, &st) < 0 || !S_ISDIR(st.st_mode))
-        return xstrdup(c->local);
-    return xasprintf("%s/%s", c->local, slash ? slash + 1 : c->remote);
-}
-
-static int download_to(struct copy *c, const json_t *result)
-{
-    CLEANUP(free_p) char *target = target_of(c);
-    bool is_stdout = strcmp(c->local, "-") == 0;
-    c->local = target;
-    c->fd = is_stdout ? STDOUT_FILENO : open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (c->fd < 0)
-        return fail_local(c, "open");
-    int r = download_receive(c, result);
-    if (r == 0 && !is_stdout) {
-        if (c->is_json) {
-            JSON_OWNED said = json_pack("{s:I, s:s}", "bytes", (json_int_t)c->done, "path", target);
-            display_json(said, stdout);
-        } else {
-            printf("downloaded %lld bytes to %s\n", (long long)c->done, target);
-        }
-    }
-    return r;
 }
 
 int sandbox_copy_download(const struct verbs_args *a)
@@ -357,7 +305,7 @@ int sandbox_copy_download(const struct verbs_args *a)
     struct err err = ERR_INIT;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
     c.is_json = verbs_value(a, "json") != NULL;
-    int r = open_engine(a, &c);
+    int r = engine_connect_open(a, &c.w);
     if (r != 0)
         return r;
     JSON_OWNED payload = json_pack("{s:o, s:o}", "sandbox_id", json_text(c.id, strlen(c.id)), "path",

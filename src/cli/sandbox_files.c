@@ -134,17 +134,13 @@ static const char *remote_part(const char *word)
     return colon && colon != word && (!slash || colon < slash) ? colon + 1 : NULL;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "FOLDER/" and "" get the source's own name. Caller frees. */
 static char *target_of(const char *given, const char *source)
 {
     size_t len = strlen(given);
-    return len == 0 || given[len - 1] == '/' ? xasprintf("%s%s", given, last_part(source)) : xstrdup(given);
+    const char *slash = strrchr(source, '/');
+    bool is_folder = len == 0 || given[len - 1] == '/';
+    return is_folder ? xasprintf("%s%s", given, slash ? slash + 1 : source) : xstrdup(given);
 }
 
 static int copy_in(const struct verbs_args *a, const char *local, const char *to)

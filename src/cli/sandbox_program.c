@@ -100,13 +100,6 @@ static bool is_operand(const struct operation_verb_operands *o, const struct fie
     return false;
 }
 
-static const char *option_help(struct sandbox_program *b, const struct field *f)
-{
-    bool is_many = f->type == FIELD_STR_LIST || f->type == FIELD_STR_MAP;
-    return program_keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be repeated" : "", f->fallback ? " [" : "",
-                                     f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
-}
-
 /* Adds options for the fields of an operation that are not operands; kebab: in their command-line form. */
 static void add_fields(struct sandbox_program *b, struct options *o, const struct op *op,
                        const struct operation_verb_operands * not, bool is_kebab)
@@ -117,7 +110,11 @@ static void add_fields(struct sandbox_program *b, struct options *o, const struc
             continue;
         operation_args_kebab(f->name, name);
         const char *shown = is_kebab ? program_keep(b, xstrdup(name)) : f->name;
-        add_option(o, (struct verbs_option){ shown, 0, placeholder(f), option_help(b, f) });
+        bool is_many = f->type == FIELD_STR_LIST || f->type == FIELD_STR_MAP;
+        const char *help =
+            program_keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be repeated" : "",
+                                      f->fallback ? " [" : "", f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
+        add_option(o, (struct verbs_option){ shown, 0, placeholder(f), help });
     }
 }
 

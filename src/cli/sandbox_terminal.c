@@ -90,16 +90,6 @@ static void size_event(void *arg)
 
 /* --- the session --- */
 
-/* Types a line that replaces the shell by the command. */
-static int type_command(struct session *s, const struct sandbox_exec_plan *plan)
-{
-    CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
-    if (raw_terminal_line(&s->tty, plan->argv, plan->n_argv, &line) < 0)
-        return engine_connect_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
-    (void)ws_send(s->in, false, line.data, line.len);
-    return 0;
-}
-
 static int open_session(struct session *s, const struct sandbox_exec_plan *plan)
 {
     static const struct ws_events out_events = { .on_message = shell_output, .on_close = on_output_end };
@@ -125,21 +115,14 @@ static int open_session(struct session *s, const struct sandbox_exec_plan *plan)
         return engine_connect_fail_text(err.msg);
     s->id = xstrdup(json_get_str(answer.result, "sessionId", ""));
     s->box = xstrdup(json_get_str(answer.result, "sandboxId", plan->id));
-    return !shell && plan->n_argv > 0 ? type_command(s, plan) : 0;
-}
-
-static void close_session(struct session *s)
-{
-    s->keys = watch_free(s->keys);
-    if (s->in)
-        ws_drop(STEAL(s->in));
-    if (s->out)
-        ws_drop(STEAL(s->out));
-    wire_forget(s->w, &s->resized);
-    wire_answer_done(&s->resized);
-    raw_terminal_done(&s->tty);
-    free(s->id);
-    free(s->box);
+    if (shell || plan->n_argv == 0)
+        return 0;
+    /* A line that replaces the shell by the command. */
+    CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
+    if (raw_terminal_line(&s->tty, plan->argv, plan->n_argv, &line) < 0)
+        return engine_connect_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
+    (void)ws_send(s->in, false, line.data, line.len);
+    return 0;
 }
 
 int sandbox_terminal_run(struct wire *w, const struct sandbox_exec_plan *plan)
@@ -162,6 +145,15 @@ int sandbox_terminal_run(struct wire *w, const struct sandbox_exec_plan *plan)
         r = engine_connect_fail_text(err.msg);
     else if (r == 0)
         r = s.exit_code;
-    close_session(&s);
+    s.keys = watch_free(s.keys);
+    if (s.in)
+        ws_drop(STEAL(s.in));
+    if (s.out)
+        ws_drop(STEAL(s.out));
+    wire_forget(w, &s.resized);
+    wire_answer_done(&s.resized);
+    raw_terminal_done(&s.tty);
+    free(s.id);
+    free(s.box);
     return r;
 }

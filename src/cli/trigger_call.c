@@ -22,48 +22,24 @@ static int complain(const char *text)
 
 /* --- the payload --- */
 
-static int read_stdin(struct buf *out, struct err *err)
-{
-    char piece[65536];
-    size_t n;
-    while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
-        if (buf_add(out, piece, n) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, "--json: standard input holds more than %d MiB", STDIN_MAX >> 20);
-    return ferror(stdin) ? err_set(err, ERR_INVALID, errno, "--json: read standard input") : 0;
-}
-
 static int read_payload(const struct verbs_args *a, json_t **ret, struct err *err)
 {
     CLEANUP(buf_done) struct buf input = BUF_INIT(STDIN_MAX);
     const char *text = verbs_value(a, "json");
     if (text && strcmp(text, "-") == 0) {
-        int r = read_stdin(&input, err);
-        if (r < 0)
-            return r;
+        char piece[65536];
+        size_t n;
+        while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
+            if (buf_add(&input, piece, n) < 0)
+                return err_set(err, ERR_TOO_LARGE, 0, "--json: standard input holds more than %d MiB", STDIN_MAX >> 20);
+        if (ferror(stdin))
+            return err_set(err, ERR_INVALID, errno, "--json: read standard input");
         text = buf_text(&input);
     }
     return payload_build(text, a->words + 1, a->n_words - 1, ret, err);
 }
 
 /* --- calling --- */
-
-static void print_error(const json_t *error)
-{
-    const json_t *stack = json_get(error, "stacktrace");
-    JSON_OWNED shown = json_pack("{s:s, s:s, s:O}", "code", json_get_str(error, "code", "UNKNOWN"), "message",
-                                 json_get_str(error, "message", ""), "stacktrace", stack ? stack : json_null());
-    (void)fprintf(stderr, "%sError:%s ", display_on(stderr, DISPLAY_BAD), display_off(stderr));
-    display_json(shown, stderr);
-}
-
-static int late(const struct wire_where *where, int64_t timeout_ms)
-{
-    (void)fprintf(
-        stderr,
-        "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
-        (long long)timeout_ms, where->host, where->port);
-    return 1;
-}
 
 static int call_and_print(const struct verbs_args *a, const char *function, const json_t *payload)
 {
@@ -81,12 +57,22 @@ static int call_and_print(const struct verbs_args *a, const char *function, cons
         wire_ask(w, function, payload, verbs_value(a, "namespace"), &answer);
         r = wire_wait(w, &answer.is_there, timeout_ms, &err);
     }
-    if (r == -ETIMEDOUT)
-        return late(&where, timeout_ms);
+    if (r == -ETIMEDOUT) {
+        (void)fprintf(
+            stderr,
+            "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
+            timeout_ms, where.host, where.port);
+        return 1;
+    }
     if (r < 0)
         return complain(err.msg);
     if (answer.error) {
-        print_error(answer.error);
+        const json_t *stack = json_get(answer.error, "stacktrace");
+        JSON_OWNED shown =
+            json_pack("{s:s, s:s, s:O}", "code", json_get_str(answer.error, "code", "UNKNOWN"), "message",
+                      json_get_str(answer.error, "message", ""), "stacktrace", stack ? stack : json_null());
+        (void)fprintf(stderr, "%sError:%s ", display_on(stderr, DISPLAY_BAD), display_off(stderr));
+        display_json(shown, stderr);
         return 1;
     }
     if (answer.result)
@@ -129,44 +115,30 @@ static char *type_text(const json_t *about)
     return clean;
 }
 
-static int widest(const json_t *properties)
-{
-    const char *name;
-    const json_t *about;
-    size_t width = 4;
-    json_object_foreach((json_t *)(uintptr_t)properties, name, about)
-    {
-        size_t len = strlen(name);
-        width = len > width && len <= NAME_MAX_BYTES ? len : width;
-        (void)about;
-    }
-    return (int)width;
-}
-
-static void print_row(const json_t *schema, const char *name, const json_t *about, int width)
-{
-    CLEANUP(free_p) char *shown = display_clean(name), *type = type_text(about);
-    CLEANUP(free_p) char *help = display_clean(json_get_str(about, "description", ""));
-    printf("  %s%-*s%s  %-16s  %-8s  %s\n", display_on(stdout, DISPLAY_BOLD), width, shown, display_off(stdout), type,
-           is_needed(schema, name) ? "required" : "", help);
-}
-
 static void print_parameters(const json_t *schema)
 {
-    const json_t *properties = json_get(schema, "properties");
+    json_t *properties = json_get(schema, "properties"), *about;
     const char *name;
-    const json_t *about;
+    int width = 4;
     if (json_object_size(properties) == 0) {
         printf("\nParameters: none are described.\n");
         return;
     }
     printf("\nParameters:\n");
-    int width = widest(properties);
+    json_object_foreach(properties, name, about)
+    {
+        int len = (int)strlen(name);
+        width = len > width && len <= NAME_MAX_BYTES ? len : width;
+    }
     for (int pass = 0; pass < 2; pass++) { /* the required ones first */
-        json_object_foreach((json_t *)(uintptr_t)properties, name, about)
+        json_object_foreach(properties, name, about)
         {
-            if (is_needed(schema, name) == (pass == 0))
-                print_row(schema, name, about, width);
+            if (is_needed(schema, name) != (pass == 0))
+                continue;
+            CLEANUP(free_p) char *shown = display_clean(name), *type = type_text(about);
+            CLEANUP(free_p) char *help = display_clean(json_get_str(about, "description", ""));
+            printf("  %s%-*s%s  %-16s  %-8s  %s\n", display_on(stdout, DISPLAY_BOLD), width, shown, display_off(stdout),
+                   type, pass == 0 ? "required" : "", help);
         }
     }
 }

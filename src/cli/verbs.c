@@ -186,12 +186,6 @@ static bool is_option(const char *arg)
     return arg[0] == '-' && arg[1]; /* "-" is an operand: standard input or output */
 }
 
-/* Whether the command of VERBS_TAIL begins with this argument. */
-static bool begins_tail(const struct verbs_args *a, const char *arg)
-{
-    return a->verb->flags & VERBS_TAIL && a->n_words >= a->verb->max_words && !is_option(arg);
-}
-
 static void take_tail(struct verbs_args *a, int argc, char **argv, int from)
 {
     a->tail = argv + from;
@@ -205,7 +199,7 @@ static int parse_arguments(struct verbs_args *a, int argc, char **argv)
     a->words = argv;
     for (int i = 0; i < argc; i++) {
         char *arg = argv[i];
-        if (begins_tail(a, arg)) {
+        if (is_tailed && a->n_words >= a->verb->max_words && !is_option(arg)) {
             take_tail(a, argc, argv, i);
             return 0;
         }
@@ -231,16 +225,6 @@ static int parse_arguments(struct verbs_args *a, int argc, char **argv)
     return 0;
 }
 
-static int check_words(const struct verbs_args *a)
-{
-    const struct verbs_verb *v = a->verb;
-    if (a->n_words < v->min_words)
-        return verbs_usage_error(v, "missing operand: %s %s %s", verbs_program_name(v), v->path, v->operands);
-    if (v->max_words >= 0 && a->n_words > v->max_words)
-        return verbs_usage_error(v, "unexpected argument \"%s\"", a->words[v->max_words]);
-    return 0;
-}
-
 static int run_verb(struct verbs_args *a, int argc, char **argv)
 {
     const struct verbs_verb *v = a->verb;
@@ -256,8 +240,11 @@ static int run_verb(struct verbs_args *a, int argc, char **argv)
         usage_print(a->program, v, stdout);
         return 0;
     }
-    r = a->wants_help ? 0 : check_words(a);
-    return r != 0 ? r : v->run(a);
+    if (!a->wants_help && a->n_words < v->min_words)
+        return verbs_usage_error(v, "missing operand: %s %s %s", verbs_program_name(v), v->path, v->operands);
+    if (!a->wants_help && v->max_words >= 0 && a->n_words > v->max_words)
+        return verbs_usage_error(v, "unexpected argument \"%s\"", a->words[v->max_words]);
+    return v->run(a);
 }
 
 /* --- finding the command --- */
@@ -331,18 +318,6 @@ static bool asks_help(int argc, char **argv)
     return argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
 }
 
-/* `iii`, `iii -c FILE`: the engine. */
-static int serve_alone(const struct verbs_args *a)
-{
-    char name[] = "serve", flag[] = "--config";
-    CLEANUP(free_p) char *file = xstrdup(a->config ? a->config : PROBE_FILE);
-    char *argv[] = { name, flag, file, NULL };
-    bool has_file = a->config || access(PROBE_FILE, F_OK) == 0;
-    if (!has_file)
-        argv[1] = NULL;
-    return a->hooks->serve(has_file ? 3 : 1, argv);
-}
-
 /* One of the program's general options. 0, an exit code after an error was printed, or -1: not one. */
 static int take_before(struct verbs_args *a, int argc, char **argv, int *i)
 {
@@ -381,15 +356,20 @@ static int take_general(struct verbs_args *a, int argc, char **argv)
     return i;
 }
 
-/* `iii -c FILE serve …` is `iii serve -c FILE …`. */
-static int serve_configured(const struct verbs_args *a, int argc, char **argv)
+/* `iii -c FILE serve …` is `iii serve -c FILE …`. config NULL: none. */
+static int serve_with(const struct verbs_args *a, const char *config, int argc, char **argv)
 {
     char name[] = "serve", flag[] = "--config";
-    CLEANUP(free_p) char *file = xstrdup(a->config);
+    CLEANUP(free_p) char *file = xstrdup(config);
     CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 4) * sizeof(*all));
-    all[0] = name, all[1] = flag, all[2] = file;
-    memcpy(all + 3, argv, (size_t)argc * sizeof(*all));
-    return a->hooks->serve(argc + 3, all);
+    int n = 0;
+    all[n++] = name;
+    if (config) {
+        all[n++] = flag;
+        all[n++] = file;
+    }
+    memcpy(all + n, argv, (size_t)argc * sizeof(*all));
+    return a->hooks->serve(n + argc, all);
 }
 
 static int run_program(const struct verbs_program *p, int argc, char **argv, const struct verbs_hooks *hooks)
@@ -401,7 +381,7 @@ static int run_program(const struct verbs_program *p, int argc, char **argv, con
     argc -= 1 + taken;
     argv += 1 + taken;
     if (argc == 0 && p->serves_alone)
-        return serve_alone(&a);
+        return serve_with(&a, a.config || access(PROBE_FILE, F_OK) < 0 ? a.config : PROBE_FILE, 0, argv);
     if (argc == 0) {
         usage_print_all(p, stdout);
         return 0;
@@ -416,25 +396,20 @@ static int run_program(const struct verbs_program *p, int argc, char **argv, con
         return asks_help(argc, argv) ? 0 : p->usage_exit;
     }
     if (a.config && strcmp(a.verb->path, "serve") == 0)
-        return serve_configured(&a, argc, argv);
+        return serve_with(&a, a.config, argc, argv);
     return run_verb(&a, argc, argv);
-}
-
-/* The name of the published MCP server: `iii-sandbox-mcp …` is `iii mcp …`. */
-static int run_mcp(int argc, char **argv, const struct verbs_hooks *hooks)
-{
-    char verb[] = "mcp";
-    CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 2) * sizeof(*all));
-    all[0] = argv[0], all[1] = verb;
-    memcpy(all + 2, argv + 1, ((size_t)argc - 1) * sizeof(*all));
-    return run_program(&verb_table_program, argc + 1, all, hooks);
 }
 
 int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
-    if (strcmp(name, MCP_NAME) == 0)
-        return run_mcp(argc, argv, hooks);
+    if (strcmp(name, MCP_NAME) == 0) { /* the name of the published MCP server: `iii-sandbox-mcp …` is `iii mcp …` */
+        char verb[] = "mcp";
+        CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 2) * sizeof(*all));
+        all[0] = argv[0], all[1] = verb;
+        memcpy(all + 2, argv + 1, ((size_t)argc - 1) * sizeof(*all));
+        return run_program(&verb_table_program, argc + 1, all, hooks);
+    }
     if (strcmp(name, SANDBOX_PROGRAM_NAME) != 0)
         return run_program(&verb_table_program, argc, argv, hooks);
     struct sandbox_program *box = sandbox_program_new();

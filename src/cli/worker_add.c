@@ -174,14 +174,6 @@ const char *worker_add_entry(const char *text, size_t *ret_len)
 
 /* --- the files --- */
 
-static const char *config_path(const struct verbs_args *a)
-{
-    const char *env = getenv("III_CONFIG_PATH");
-    if (a->config)
-        return a->config;
-    return env && *env ? env : "config.yaml";
-}
-
 /* lock NULL: none was written. */
 static void print_result(const struct verbs_args *a, const char *config, const char *lock, enum worker_add_done done)
 {
@@ -204,17 +196,6 @@ static void print_result(const struct verbs_args *a, const char *config, const c
     (void)printf("\n");
 }
 
-static int edit_config(const struct verbs_args *a, const char *config, struct buf *after, enum worker_add_done *ret,
-                       struct err *err)
-{
-    CLEANUP(buf_done) struct buf before = BUF_INIT(PROJECT_FILE_MAX);
-    bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
-    int r = project_file_read(config, &before, err);
-    if (r == 0)
-        r = worker_add_edit(buf_text(&before), is_reset, after, ret, err);
-    return r == 0 && *ret != WORKER_ADD_KEPT ? project_file_write(config, after, err) : r;
-}
-
 static int lock_entry(const struct verbs_args *a, const char *config, const char *text, const char *path,
                       struct err *err)
 {
@@ -229,16 +210,23 @@ static int lock_entry(const struct verbs_args *a, const char *config, const char
 
 static int add_block_to_file(const struct verbs_args *a)
 {
-    const char *config = config_path(a);
+    const char *env = getenv("III_CONFIG_PATH");
+    const char *config = a->config ? a->config : env && *env ? env : "config.yaml";
+    bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
     CLEANUP(free_p) char *lock = worker_lock_path(config);
-    CLEANUP(buf_done) struct buf text = BUF_INIT(2 * PROJECT_FILE_MAX);
+    CLEANUP(buf_done) struct buf before = BUF_INIT(PROJECT_FILE_MAX), after = BUF_INIT(2 * PROJECT_FILE_MAX);
     struct err err = ERR_INIT;
     enum worker_add_done done = WORKER_ADD_KEPT;
-    if (edit_config(a, config, &text, &done, &err) < 0) {
+    int r = project_file_read(config, &before, &err);
+    if (r == 0)
+        r = worker_add_edit(buf_text(&before), is_reset, &after, &done, &err);
+    if (r == 0 && done != WORKER_ADD_KEPT)
+        r = project_file_write(config, &after, &err);
+    if (r < 0) {
         (void)fprintf(stderr, "error: %s\n", err.msg);
         return 1;
     }
-    bool is_locked = lock_entry(a, config, buf_text(&text), lock, &err) == 0;
+    bool is_locked = lock_entry(a, config, buf_text(&after), lock, &err) == 0;
     if (!is_locked) /* the worker was added all the same */
         (void)fprintf(stderr, "warning: %s\n", err.msg);
     print_result(a, config, is_locked ? lock : NULL, done);
@@ -247,38 +235,25 @@ static int add_block_to_file(const struct verbs_args *a)
 
 /* --- the command --- */
 
-static bool is_reference(const char *name)
-{
-    return strchr(name, '/') || (strchr(name, ':') && !strchr(name, '@'));
-}
-
-static int pull(const struct verbs_args *a, char *name)
-{
-    char verb[] = "image", command[] = "pull", json[] = "--json";
-    bool is_json = verbs_value(a, "json");
-    char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
-    return a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* the error was printed */
-}
-
-static int add_one(const struct verbs_args *a, char *name)
-{
-    if (strcmp(name, WORKER) == 0)
-        return add_block_to_file(a);
-    if (is_reference(name))
-        return pull(a, name);
-    (void)fprintf(stderr,
-                  "error: \"%s\" cannot be added as a worker: it is " WORKER ", or an image to pull, such as "
-                  "docker.io/library/%s:latest\n",
-                  name, name);
-    return 1;
-}
-
 int worker_add_run(const struct verbs_args *a)
 {
-    for (int i = 0; i < a->n_words; i++) {
-        int r = add_one(a, a->words[i]);
-        if (r != 0)
-            return r;
+    int r = 0;
+    for (int i = 0; r == 0 && i < a->n_words; i++) {
+        char *name = a->words[i];
+        if (strcmp(name, WORKER) == 0) {
+            r = add_block_to_file(a);
+        } else if (strchr(name, '/') || (strchr(name, ':') && !strchr(name, '@'))) { /* an image */
+            char verb[] = "image", command[] = "pull", json[] = "--json";
+            bool is_json = verbs_value(a, "json");
+            char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
+            r = a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* the error was printed */
+        } else {
+            (void)fprintf(stderr,
+                          "error: \"%s\" cannot be added as a worker: it is " WORKER ", or an image to pull, such as "
+                          "docker.io/library/%s:latest\n",
+                          name, name);
+            r = 1;
+        }
     }
-    return 0;
+    return r;
 }
