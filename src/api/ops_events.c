@@ -19,11 +19,7 @@ void api_event_history(struct call *c)
                                  .tenant = call_view(c),
                                  .limit = call_int(c, "limit", LIMIT_DEFAULT(ENTRIES)),
                                  .offset = call_int(c, "offset", 0) };
-    json_t *page = event_log_page(call_manager(c)->events, &q, &err);
-    if (page)
-        call_ok(c, page);
-    else
-        call_fail(c, &err);
+    handlers_reply(c, event_log_page(call_manager(c)->events, &q, &err), &err);
 }
 
 void api_event_publish(struct call *c)
@@ -33,11 +29,7 @@ void api_event_publish(struct call *c)
                                    .sandbox_id = call_str(c, "sandboxId", ""),
                                    .data = json_get(call_params(c), "data"),
                                    .tenant = call_by(c) ? call_by(c)->tenant : "" };
-    json_t *event = event_log_publish(call_manager(c)->events, &news, &err);
-    if (event)
-        call_ok(c, json_incref(event));
-    else
-        call_fail(c, &err);
+    handlers_record(c, event_log_publish(call_manager(c)->events, &news, &err), &err);
 }
 
 /* --- the stream --- */

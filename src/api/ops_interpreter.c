@@ -39,10 +39,7 @@ static void on_installed(void *arg, json_t *reply, const struct err *err)
 {
     struct call *c = arg;
     call_on_cancel(c, NULL, NULL);
-    if (reply)
-        call_ok(c, json_incref(reply));
-    else
-        call_fail(c, err);
+    handlers_record(c, reply, err);
 }
 
 static void on_interpreter_cancel(void *arg)
@@ -112,10 +109,7 @@ static struct context *find_usable(struct call *c)
 
 static void answer_context(void *arg, struct context *x, const struct err *err)
 {
-    if (x)
-        call_ok(arg, context_json(x));
-    else
-        call_fail(arg, err);
+    handlers_reply(arg, x ? context_json(x) : NULL, err);
 }
 
 void api_context_create(struct call *c)

@@ -1,19 +1,12 @@
 /* Handlers of networks. */
 #include "api/call.h"
+#include "api/handlers.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/networks.h"
 
-static void on_created(void *arg, json_t *record, const struct err *err)
-{
-    if (err)
-        call_fail(arg, err);
-    else
-        call_ok(arg, json_incref(record));
-}
-
 void api_network_create(struct call *c)
 {
-    networks_create(call_manager(c)->networks, call_by(c), call_str(c, "name", ""), on_created, c);
+    networks_create(call_manager(c)->networks, call_by(c), call_str(c, "name", ""), handlers_record, c);
 }
 
 void api_network_list(struct call *c)

@@ -6,11 +6,7 @@
 
 static void answer_snapshot(void *arg, const json_t *snapshot, const struct err *err)
 {
-    struct call *c = arg;
-    if (snapshot)
-        call_ok(c, json_incref((json_t *)(uintptr_t)snapshot));
-    else
-        call_fail(c, err);
+    handlers_record(arg, (json_t *)(uintptr_t)snapshot, err);
 }
 
 void api_snapshot_create(struct call *c)

@@ -5,6 +5,7 @@
 
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/handlers.h"
 #include "api/keyring.h"
 #include "base/alloc.h"
 #include "sandbox/lifecycle/manager.h"
@@ -152,8 +153,5 @@ void api_token_get(struct call *c)
     struct err err = ERR_INIT;
     const struct token_file_token *t =
         token_file_find(keyring_tokens(call_api(c)->keys), call_str(c, "tokenId", ""), &err);
-    if (t)
-        call_ok(c, token_json(c, t));
-    else
-        call_fail(c, &err);
+    handlers_reply(c, t ? token_json(c, t) : NULL, &err);
 }

@@ -1,16 +1,13 @@
 /* Handlers of volumes. */
 #include "api/call.h"
+#include "api/handlers.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/storage/volumes.h"
 
 void api_volume_create(struct call *c)
 {
     struct err err = ERR_INIT;
-    json_t *rec = volumes_create(call_manager(c)->volumes, call_by(c), call_str(c, "name", ""), &err);
-    if (rec)
-        call_ok(c, json_incref(rec));
-    else
-        call_fail(c, &err);
+    handlers_record(c, volumes_create(call_manager(c)->volumes, call_by(c), call_str(c, "name", ""), &err), &err);
 }
 
 void api_volume_list(struct call *c)

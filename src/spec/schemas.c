@@ -22,15 +22,9 @@ struct reader {
 
 static json_t *read_type(struct reader *r);
 
-static void skip_blanks(struct reader *r)
-{
-    while (*r->at == ' ')
-        r->at++;
-}
-
 static bool take_char(struct reader *r, char c)
 {
-    skip_blanks(r);
+    r->at += strspn(r->at, " ");
     if (*r->at != c)
         return false;
     r->at++;
