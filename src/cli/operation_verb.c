@@ -76,17 +76,18 @@ void operation_verb_operands(const struct op *op, struct operation_verb_operands
     const struct spelling *s = spelling_of(op);
     const struct field *many = NULL;
     *ret = (struct operation_verb_operands){ .n = 0 };
-    for (const char *names = s && s->operands ? s->operands : ""; *names;) {
-        char name[OPERATION_ARGS_NAME_MAX];
-        size_t len = strcspn(names, " ?");
-        (void)snprintf(name, sizeof(name), "%.*s", (int)len, names);
-        const struct field *f = operation_args_field(op, name);
-        if (f)
-            add_operand(ret, f, names[len] != '?');
-        names += len + strspn(names + len, "? ");
-    }
-    if (s && s->operands)
+    if (s && s->operands) {
+        for (const char *names = s->operands; *names;) {
+            char name[OPERATION_ARGS_NAME_MAX];
+            size_t len = strcspn(names, " ?");
+            (void)snprintf(name, sizeof(name), "%.*s", (int)len, names);
+            const struct field *f = operation_args_field(op, name);
+            if (f)
+                add_operand(ret, f, names[len] != '?');
+            names += len + strspn(names + len, "? ");
+        }
         return;
+    }
     for (const struct field *f = op->fields; f->name; f++) {
         bool is_word = f->type != FIELD_OBJ && f->type != FIELD_OBJ_LIST;
         if (!(f->flags & FIELD_REQUIRED) || !is_word)

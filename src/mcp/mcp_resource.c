@@ -97,17 +97,16 @@ json_t *mcp_resource_list(const json_t *page)
     } kinds[] = { { "", "", "application/json" },
                   { "/files/workspace/", ": files", "application/json" },
                   { "/logs", ": logs", "text/plain" } };
-    const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     json_t *list = json_array();
     const json_t *items = json_get(page, "items");
     int64_t number = json_get_int(page, "page", 1), size = json_get_int(page, "pageSize", MCP_RESOURCE_PAGE);
-    for (size_t i = 0; i < json_array_size(items) * n_kinds; i++) {
-        const json_t *box = json_array_get(items, i / n_kinds);
-        const char *id = json_get_str(box, "id", ""), *name = json_get_str(box, "name", id);
-        json_t *uri = json_sprintf(SCHEME "%s%s", id, kinds[i % n_kinds].behind);
-        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:s}", "uri", uri, "name",
-                                                    json_sprintf("%s%s", name, kinds[i % n_kinds].words), "mimeType",
-                                                    kinds[i % n_kinds].mime));
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        const char *id = json_get_str(json_array_get(items, i), "id", "");
+        const char *name = json_get_str(json_array_get(items, i), "name", id);
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+            (void)json_array_append_new(
+                list, json_pack("{s:o, s:o, s:s}", "uri", json_sprintf(SCHEME "%s%s", id, kinds[k].behind), "name",
+                                json_sprintf("%s%s", name, kinds[k].words), "mimeType", kinds[k].mime));
     }
     json_t *result = json_pack("{s:o}", "resources", list);
     if (json_array_size(items) > 0 && number * size < json_get_int(page, "total", 0))
