@@ -27,11 +27,11 @@ static void each_word(const struct verbs_program *p, const struct verbs_verb *v,
     each_command(p, v->path, fn, arg);
     /* "pull|import|ls …" of a command that parses its own options. */
     size_t all = strcspn(v->operands, " ");
-    bool has_choice = memchr(v->operands, '|', all);
-    for (const char *at = v->operands; has_choice && at < v->operands + all; at += strcspn(at, "| ") + 1) {
-        (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, "| "), at);
-        fn(arg, word, "");
-    }
+    if (memchr(v->operands, '|', all))
+        for (size_t at = 0; at < all; at += strcspn(v->operands + at, "| ") + 1) {
+            (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(v->operands + at, "| "), v->operands + at);
+            fn(arg, word, "");
+        }
     for (const struct verbs_option *o = v->options; o && o->name; o++) {
         (void)snprintf(word, sizeof(word), "--%s", o->name);
         fn(arg, word, o->help);
