@@ -1,4 +1,6 @@
-/* sandbox::exec: one command, its output captured, its slot counted. */
+/* sandbox::exec: one command, its output captured, its slot counted. With `stream`, the write end of a channel, output
+ * goes there while the command runs: binary frames, one byte 1 (stdout) or 2 (stderr) and then output; the channel is
+ * closed after the last. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -6,13 +8,15 @@
 #include <sys/stat.h>
 
 #include "api/fn.h"
-#include "api/fn_stream.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "engine/channel_handle.h"
+#include "engine/engine.h"
 #include "sandbox/exec/command.h"
 
 #define OUTPUT_MAX   (1024u * 1024)
+#define PIECE        32768 /* well below the size at which a channel cuts frames: each needs its first byte */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct exec {
@@ -23,10 +27,10 @@ struct exec {
     const char *workdir;
     int64_t timeout_ms, begun_us;
     struct buf input;
-    struct fn_stream *stream; /* output goes there as it comes; NULL: it is captured */
-    size_t owed;              /* bytes to credit when the stream has room again */
-    struct err failure;       /* why the command did not start, while its working directory is looked at */
-    bool has_slot;
+    struct channel_handle *out; /* NULL: output is captured, or its reader has left */
+    size_t owed;                /* bytes to credit when the channel has room again */
+    struct err failure;         /* why the command did not start, while its working directory is looked at */
+    bool has_slot, is_streamed;
 };
 
 /* Frees the work and returns the call, for its response. */
@@ -35,7 +39,7 @@ static struct call *exec_free(struct exec *e)
     struct call *c = e->c;
     if (e->has_slot)
         e->s->slots--;
-    e->stream = fn_stream_finish(e->stream);
+    channel_handle_finish(e->out);
     sandbox_unref(e->s);
     strlist_free(e->argv);
     strlist_free(e->env);
@@ -62,6 +66,7 @@ static void on_room(void *arg)
 static void on_reader_gone(void *arg)
 {
     struct exec *e = arg;
+    e->out = NULL;
     if (e->cmd)
         command_kill(e->cmd);
     on_room(e);
@@ -70,9 +75,19 @@ static void on_reader_gone(void *arg)
 static void on_output(void *arg, int fd, const char *data, size_t len)
 {
     struct exec *e = arg;
+    char frame[PIECE + 1];
+    size_t queued = 0;
     e->owed += len;
-    if (fn_stream_send(e->stream, fd, data, len))
-        on_room(e);
+    frame[0] = (char)(fd == 2 ? 2 : 1);
+    while (len > 0 && e->out) {
+        size_t n = len < PIECE ? len : PIECE;
+        memcpy(frame + 1, data, n);
+        queued = channel_handle_send(e->out, false, frame, n + 1);
+        data += n;
+        len -= n;
+    }
+    if (!e->out || queued <= CHANNEL_HANDLE_MARK)
+        on_room(e); /* else when it has drained */
 }
 
 static json_t *texts(const struct buf *out, const struct buf *err)
@@ -90,7 +105,7 @@ static void exec_reply(struct exec *e, const struct command_result *res)
     (void)json_object_set_new(j, "success", json_boolean(res->exit.code == 0));
     (void)json_object_set_new(j, "stdout_truncated", json_boolean(res->is_out_cut));
     (void)json_object_set_new(j, "stderr_truncated", json_boolean(res->is_err_cut));
-    if (e->stream)
+    if (e->is_streamed)
         (void)json_object_set_new(j, "streamed", json_true());
     call_ok(exec_free(e), j);
 }
@@ -185,9 +200,11 @@ static char **make_env(struct call *c, const struct sandbox *s, json_t *vars)
     return env;
 }
 
-/* The order is the contract's: id, command, env, sandbox, slot, stdin. */
+/* The order is the contract's: id, command, env, sandbox, slot, stdin, stream. */
 static int prepare(struct exec *e)
 {
+    static const struct channel_handle_events events = { .on_end = on_reader_gone, .on_drain = on_room };
+    struct err err = ERR_INIT;
     struct call *c = e->c;
     const struct fn_policy *policy = call_fn(c)->policy;
     JSON_OWNED vars = NULL;
@@ -214,7 +231,15 @@ static int prepare(struct exec *e)
     s->slots++;
     e->has_slot = true;
     r = fn_read_base64(c, "stdin", &e->input);
-    return r < 0 ? r : fn_stream_open(c, on_room, on_reader_gone, e, &e->stream);
+    const json_t *stream = json_get(call_params(c), "stream");
+    if (r < 0 || !stream || !call_engine(c)) /* a step of sandbox::run has no caller of its own */
+        return r;
+    if (strcmp(json_get_str(stream, "direction", ""), "write") != 0)
+        return fn_set_fault(c, "S001", "invalid request: stream must be the write end of a channel");
+    if (engine_call_open_channel(call_engine(c), stream, &events, e, &e->out, &err) < 0)
+        return fn_set_fault(c, "S001", "invalid request: stream: %s", err.msg);
+    e->is_streamed = true;
+    return 0;
 }
 
 void api_fn_exec(struct call *c)
@@ -226,7 +251,7 @@ void api_fn_exec(struct call *c)
         exec_fail(e);
         return;
     }
-    struct command_events events = { .on_output = e->stream ? on_output : NULL, .on_done = on_command_done };
+    struct command_events events = { .on_output = e->is_streamed ? on_output : NULL, .on_done = on_command_done };
     struct command_plan plan = { .argv = (const char *const *)e->argv,
                                  .env = (const char *const *)e->env,
                                  .cwd = e->workdir,
