@@ -1,6 +1,6 @@
 /* Theory of operation. In either direction at most one piece is in transit. A piece that could not be passed on
  * completely waits in a buffer and nothing more is read from that side, so a slow reader slows its writer and holds no
- * memory. The watches follow from the state (update_watches()). A step moves a bounded number of pieces, so one busy
+ * memory. The watches follow from the state (pump_step()). A step moves a bounded number of pieces, so one busy
  * session cannot starve the others. The pump owns both descriptors. States: handshake, open, lingering; end of file is
  * passed on one direction at a time. Output that does not move for STALL_MS, or any TLS error, ends the session:
  * on_end, then both descriptors close. */
