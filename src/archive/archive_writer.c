@@ -20,13 +20,13 @@ struct archive_writer {
     int64_t bytes;
     int error; /* of the last write */
     locale_t old_locale, utf8_locale;
-    bool is_closed;
+    bool is_given_up; /* write nothing more */
 };
 
 static la_ssize_t write_block(struct archive *a, void *arg, const void *data, size_t len)
 {
     struct archive_writer *w = arg;
-    int r = write_all_write(w->fd, data, len);
+    int r = w->is_given_up ? -ECANCELED : write_all_write(w->fd, data, len);
     if (r < 0) {
         w->error = -r;
         return -1;
@@ -112,8 +112,7 @@ int archive_writer_file(struct archive_writer *w, const char *path, mode_t mode,
 
 int archive_writer_close(struct archive_writer *w, struct err *err)
 {
-    w->is_closed = libarchive.write_close(w->archive) == ARCHIVE_OK;
-    return w->is_closed ? 0 : write_failed(w, err);
+    return libarchive.write_close(w->archive) == ARCHIVE_OK ? 0 : write_failed(w, err);
 }
 
 int64_t archive_writer_bytes(const struct archive_writer *w)
@@ -125,9 +124,9 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 {
     if (!w)
         return NULL;
-    if (w->archive && !w->is_closed)
-        (void)libarchive.write_fail(w->archive); /* or freeing it would write, to what the caller has closed by then */
-    (void)libarchive.write_free(w->archive);     /* closed, or failed with a more useful error */
+    /* Freeing one that is not closed closes it. archive_write_fail() would prevent that, but leaks its last block. */
+    w->is_given_up = true;
+    (void)libarchive.write_free(w->archive); /* closed, or failed with a more useful error */
     libarchive.entry_free(w->entry);
     if (w->utf8_locale) {
         (void)uselocale(w->old_locale);
