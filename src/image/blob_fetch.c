@@ -99,22 +99,6 @@ static int open_file(struct blob_fetch *f, struct err *err)
     return 0;
 }
 
-static int take_earlier(struct blob_fetch *f, struct err *err)
-{
-    CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
-    while (true) {
-        ssize_t n = pread(f->fd, chunk, CHUNK, f->have);
-        if (n < 0)
-            return err_set(err, err_from_errno(errno), errno, "read %s/partial/%s", f->store->dir, f->blob.hex);
-        if (n == 0)
-            break;
-        digest_add(&f->digest, chunk, (size_t)n);
-        fetch_grow(f, (size_t)n);
-    }
-    f->resumed = f->have;
-    return 0;
-}
-
 static int take_piece(void *arg, const void *data, size_t len)
 {
     struct blob_fetch *f = arg;
@@ -129,30 +113,37 @@ static int take_piece(void *arg, const void *data, size_t len)
     return 0;
 }
 
-static int fetch_verify(struct blob_fetch *f, struct err *err)
-{
-    char hex[DIGEST_HEX];
-    digest_hex(&f->digest, hex);
-    if (f->have == f->blob.size && strcmp(hex, f->blob.hex) == 0)
-        return 0;
-    blob_fetch_discard(f);
-    int r = err_set(err, ERR_UPSTREAM, 0, "blob %.12s is damaged: it has %lld of %lld bytes and the digest %s",
-                    f->blob.hex, (long long)f->have, (long long)f->blob.size, hex);
-    return f->resumed > 0 ? -EBADMSG : r;
-}
-
+/* Resumes what an earlier attempt left, downloads the rest and verifies the whole. */
 static int fetch_download(struct blob_fetch *f, struct err *err)
 {
     int r = open_file(f, err);
-    if (r == 0)
-        r = take_earlier(f, err);
-    if (r == 0 && f->have < f->blob.size)
+    if (r < 0)
+        return r;
+    CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
+    ssize_t n;
+    while ((n = pread(f->fd, chunk, CHUNK, f->have)) > 0) {
+        digest_add(&f->digest, chunk, (size_t)n);
+        fetch_grow(f, (size_t)n);
+    }
+    if (n < 0)
+        return err_set(err, err_from_errno(errno), errno, "read %s/partial/%s", f->store->dir, f->blob.hex);
+    f->resumed = f->have;
+    if (f->have < f->blob.size)
         r = registry_blob(f->registry, f->blob.hex, f->have, take_piece, f, err);
     if (r == -EPIPE && f->cause.code != ERR_NONE) {
         *err = f->cause;
         return -(f->cause.sys ? f->cause.sys : EINVAL);
     }
-    return r < 0 ? r : fetch_verify(f, err);
+    if (r < 0)
+        return r;
+    char hex[DIGEST_HEX];
+    digest_hex(&f->digest, hex);
+    if (f->have == f->blob.size && strcmp(hex, f->blob.hex) == 0)
+        return 0;
+    blob_fetch_discard(f);
+    r = err_set(err, ERR_UPSTREAM, 0, "blob %.12s is damaged: it has %lld of %lld bytes and the digest %s", f->blob.hex,
+                (long long)f->have, (long long)f->blob.size, hex);
+    return f->resumed > 0 ? -EBADMSG : r;
 }
 
 int blob_fetch_run(struct blob_fetch *f, struct err *err)

@@ -113,21 +113,6 @@ static int open_beneath(int root_fd, const char *path, uint64_t flags)
     return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 }
 
-static int add_entry(struct walk *w, char *path, const struct stat *st)
-{
-    struct build_context *c = w->c;
-    if (c->n_entries == BUILD_CONTEXT_ENTRIES_MAX) {
-        free(path);
-        return err_set(w->err, ERR_TOO_LARGE, 0, "the context has more than %d files: exclude some in .dockerignore",
-                       BUILD_CONTEXT_ENTRIES_MAX);
-    }
-    if ((c->n_entries & (c->n_entries + 1)) == 0) /* doubles the array when its length reaches a power of two */
-        c->entries = xrealloc(c->entries, (2 * c->n_entries + 2) * sizeof(*c->entries));
-    c->entries[c->n_entries++] =
-        (struct build_context_entry){ .path = path, .mode = st->st_mode, .size = (int64_t)st->st_size };
-    return 0;
-}
-
 static int walk_entry(struct walk *w, int fd, const char *prefix, const char *name, int depth)
 {
     CLEANUP(free_p) char *path = *prefix ? xasprintf("%s/%s", prefix, name) : xstrdup(name);
@@ -139,9 +124,19 @@ static int walk_entry(struct walk *w, int fd, const char *prefix, const char *na
     bool is_ignored = build_context_is_ignored(w->ignore, path);
     if (is_ignored && !(S_ISDIR(st.st_mode) && strchr(w->ignore, '!')))
         return 0;
-    int r = is_ignored ? 0 : add_entry(w, xstrdup(path), &st);
-    if (r < 0 || !S_ISDIR(st.st_mode))
-        return r;
+    struct build_context *c = w->c;
+    if (!is_ignored) {
+        if (c->n_entries == BUILD_CONTEXT_ENTRIES_MAX)
+            return err_set(w->err, ERR_TOO_LARGE, 0,
+                           "the context has more than %d files: exclude some in .dockerignore",
+                           BUILD_CONTEXT_ENTRIES_MAX);
+        if ((c->n_entries & (c->n_entries + 1)) == 0) /* doubles the array when its length reaches a power of two */
+            c->entries = xrealloc(c->entries, (2 * c->n_entries + 2) * sizeof(*c->entries));
+        c->entries[c->n_entries++] =
+            (struct build_context_entry){ .path = xstrdup(path), .mode = st.st_mode, .size = (int64_t)st.st_size };
+    }
+    if (!S_ISDIR(st.st_mode))
+        return 0;
     CLEANUP(close_fd_p) int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sub < 0)
         return err_set(w->err, ERR_INTERNAL, errno, "context: %s", path);
@@ -171,19 +166,6 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const struct build_context_entry *)a)->path, ((const struct build_context_entry *)b)->path);
 }
 
-static int read_ignore(int dir_fd, struct buf *ret, struct err *err)
-{
-    CLEANUP(close_fd_p) int fd = openat(dir_fd, ".dockerignore", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    char piece[4096];
-    ssize_t n = 0;
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0)
-        if (buf_add(ret, piece, (size_t)n) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, ".dockerignore has more than %d bytes", BUILD_CONTEXT_IGNORE_MAX);
-    return fd < 0 || n < 0 ? err_set(err, ERR_INTERNAL, errno, "read .dockerignore") : 0;
-}
-
 void build_context_done(struct build_context *c)
 {
     for (size_t i = 0; i < c->n_entries; i++)
@@ -200,7 +182,15 @@ int build_context_open(const char *dir, struct build_context *ret, struct err *e
     struct build_context c = { .fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
     if (c.fd < 0)
         return err_set(err, err_from_errno(errno), errno, "context %s", dir);
-    int r = read_ignore(c.fd, &ignore, err);
+    int r = 0;
+    CLEANUP(close_fd_p) int fd = openat(c.fd, ".dockerignore", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    char piece[4096];
+    ssize_t n = fd < 0 && errno != ENOENT ? -1 : 0;
+    while (fd >= 0 && r == 0 && (n = read(fd, piece, sizeof(piece))) > 0)
+        if (buf_add(&ignore, piece, (size_t)n) < 0)
+            r = err_set(err, ERR_TOO_LARGE, 0, ".dockerignore has more than %d bytes", BUILD_CONTEXT_IGNORE_MAX);
+    if (r == 0 && n < 0)
+        r = err_set(err, ERR_INTERNAL, errno, "read .dockerignore");
     struct walk w = { .c = &c, .ignore = buf_text(&ignore), .err = err };
     if (r == 0)
         r = walk_folder(&w, c.fd, "", 0);
@@ -235,44 +225,23 @@ static int clean_source(const char *source, struct buf *out, struct err *err)
     return 0;
 }
 
-/* Length of the first n components of a path, or 0 when it has fewer. */
-static size_t head_len(const char *path, size_t n)
+/* Whether the pattern matches the first n_parts components of path; ret_len: their length. The empty pattern matches
+ * everything. */
+static bool fits_head(const char *pattern, size_t n_parts, const char *path, size_t *ret_len)
 {
     const char *at = path;
-    for (; n > 0; n--) {
+    for (size_t n = n_parts; n > 0; n--) {
         if (!*at)
-            return 0;
+            return false; /* it has fewer */
         at += strcspn(at, "/");
         if (n > 1)
             at += *at == '/';
     }
-    return (size_t)(at - path);
-}
-
-static size_t count_parts(const char *path)
-{
-    size_t n = *path ? 1 : 0;
-    for (; *path; path++)
-        n += *path == '/';
-    return n;
-}
-
-/* Whether the pattern matches the head of path; ret_len: length of that head. The empty pattern matches everything. */
-static bool fits_head(const char *pattern, size_t n_parts, const char *path, size_t *ret_len)
-{
-    *ret_len = head_len(path, n_parts);
+    *ret_len = (size_t)(at - path);
     if (n_parts == 0)
         return true;
-    if (*ret_len == 0)
-        return false;
     CLEANUP(free_p) char *head = xstrndup(path, *ret_len);
     return strcmp(pattern, head) == 0 || fnmatch(pattern, head, FNM_PATHNAME) == 0;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 int build_context_select(const struct build_context *c, const char *source, struct build_context_copy **ret,
@@ -284,7 +253,9 @@ int build_context_select(const struct build_context *c, const char *source, stru
     if (r < 0)
         return r;
     const char *text = buf_text(&pattern);
-    size_t n_parts = count_parts(text);
+    size_t n_parts = *text ? 1 : 0;
+    for (const char *at = text; *at; at++)
+        n_parts += *at == '/';
     bool is_found = n_parts == 0, is_file = false;
     struct build_context_copy *list = xzalloc((c->n_entries + 1) * sizeof(*list));
     for (size_t i = 0; i < c->n_entries; i++) {
@@ -295,7 +266,8 @@ int build_context_select(const struct build_context *c, const char *source, stru
         if (e->path[head]) /* the entry is below the selected folder */
             list[n++] = (struct build_context_copy){ e, e->path + head + (n_parts ? 1 : 0) };
         else if (!S_ISDIR(e->mode)) {
-            list[n++] = (struct build_context_copy){ e, base_name(e->path) };
+            const char *slash = strrchr(e->path, '/');
+            list[n++] = (struct build_context_copy){ e, slash ? slash + 1 : e->path };
             is_file = strcmp(text, e->path) == 0;
         }
     }

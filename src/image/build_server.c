@@ -67,29 +67,6 @@ static _Noreturn void run_server(char *const *argv, int out_fd, pid_t parent)
     _exit(127);
 }
 
-static char **server_argv(const char *data_dir)
-{
-    static const char *const words[] = { "iii", "serve",  "--port",    "0",         "--engine-port",
-                                         "0",   "--host", "127.0.0.1", "--data-dir" };
-    char **argv = NULL;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        strlist_add(&argv, words[i]);
-    strlist_add(&argv, data_dir);
-    if (has_boxes(data_dir))
-        strlist_add(&argv, "--keep");
-    return argv;
-}
-
-/* Extracts the address from "ready rest=http://HOST:PORT engine=…". */
-static char *address_in(const char *text)
-{
-    const char *at = strstr(text, "ready rest=");
-    if (!at || !strchr(at, '\n'))
-        return NULL;
-    at += strlen("ready rest=");
-    return xstrndup(at, strcspn(at, " \n"));
-}
-
 static int await_ready(struct build_server *b, int fd, struct err *err)
 {
     CLEANUP(buf_done) struct buf said = BUF_INIT(65536);
@@ -103,8 +80,11 @@ static int await_ready(struct build_server *b, int fd, struct err *err)
         ssize_t n = p.revents ? read(fd, piece, sizeof(piece)) : 0;
         if (p.revents && n <= 0)
             return err_set(err, ERR_INTERNAL, 0, "our own server did not start: its message is above");
-        if (n > 0 && buf_add(&said, piece, (size_t)n) == 0)
-            b->url = address_in(said.data);
+        if (n <= 0 || buf_add(&said, piece, (size_t)n) < 0)
+            continue;
+        const char *at = strstr(said.data, "ready rest="); /* "ready rest=http://HOST:PORT engine=…" */
+        if (at && strchr(at, '\n'))
+            b->url = xstrndup(at + strlen("ready rest="), strcspn(at + strlen("ready rest="), " \n"));
     }
     return 0;
 }
@@ -123,7 +103,14 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
     for (size_t i = 0; i < sizeof(tls) / sizeof(tls[0]); i++)
         (void)unsetenv(tls[i]); /* the private server listens on loopback, where no certificate matches its address */
     (void)fflush(stdout);
-    CLEANUP(strlist_free_p) char **argv = server_argv(data_dir);
+    static const char *const words[] = { "iii", "serve",  "--port",    "0",         "--engine-port",
+                                         "0",   "--host", "127.0.0.1", "--data-dir" };
+    CLEANUP(strlist_free_p) char **argv = NULL;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        strlist_add(&argv, words[i]);
+    strlist_add(&argv, data_dir);
+    if (has_boxes(data_dir))
+        strlist_add(&argv, "--keep");
     b->pid = fork();
     if (b->pid == 0)
         run_server(argv, pipe_fds[1], parent);
@@ -131,16 +118,6 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
     int r = b->pid < 0 ? err_set(err, ERR_INTERNAL, errno, "fork") : await_ready(b, pipe_fds[0], err);
     (void)close(pipe_fds[0]);
     return r;
-}
-
-static void end_own(pid_t pid)
-{
-    CLEANUP(close_fd_p) int pidfd = proc_open(pid);
-    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-    (void)kill(pid, SIGTERM);
-    if (pidfd < 0 || poll(&ended, 1, STOP_MS) != 1)
-        (void)kill(pid, SIGKILL);
-    (void)waitpid(pid, NULL, 0);
 }
 
 /* --- calls --- */
@@ -182,22 +159,16 @@ int build_server_open(const char *data_dir, const char *url, struct build_server
 void build_server_done(struct build_server *b)
 {
     loop_free(b->loop);
-    if (b->pid > 0)
-        end_own(b->pid);
+    if (b->pid > 0) {
+        CLEANUP(close_fd_p) int pidfd = proc_open(b->pid);
+        struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+        (void)kill(b->pid, SIGTERM);
+        if (pidfd < 0 || poll(&ended, 1, STOP_MS) != 1)
+            (void)kill(b->pid, SIGKILL);
+        (void)waitpid(b->pid, NULL, 0);
+    }
     free(b->url);
     *b = (struct build_server){ 0 };
-}
-
-static void take_events(struct waiting *w)
-{
-    char *end;
-    while (w->body.len && (end = strstr(w->body.data, "\n\n")) != NULL) {
-        JSON_OWNED event = NULL;
-        char *data = strstr(w->body.data, "data: ");
-        if (data && data < end && json_read(data + 6, (size_t)(end - data - 6), &event, NULL) == 0)
-            w->on_event(w->event_arg, event);
-        buf_consume(&w->body, (size_t)(end + 2 - w->body.data));
-    }
 }
 
 static void call_data(void *arg, struct http_client *c, const char *data, size_t len)
@@ -205,8 +176,16 @@ static void call_data(void *arg, struct http_client *c, const char *data, size_t
     struct waiting *w = arg;
     if (buf_add(&w->body, data, len) < 0 && w->err.code == ERR_NONE)
         (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the server's response has more than %zu bytes", w->body.max);
-    if (w->on_event && http_client_status(c) == 200)
-        take_events(w);
+    if (!w->on_event || http_client_status(c) != 200)
+        return;
+    char *end;
+    while (w->body.len && (end = strstr(w->body.data, "\n\n")) != NULL) {
+        JSON_OWNED event = NULL;
+        char *text = strstr(w->body.data, "data: ");
+        if (text && text < end && json_read(text + 6, (size_t)(end - text - 6), &event, NULL) == 0)
+            w->on_event(w->event_arg, event);
+        buf_consume(&w->body, (size_t)(end + 2 - w->body.data));
+    }
 }
 
 static void call_done(void *arg, struct http_client *c, const struct err *err)
@@ -217,29 +196,6 @@ static void call_done(void *arg, struct http_client *c, const struct err *err)
         w->err = *err;
     w->is_over = true;
     loop_stop(w->b->loop);
-}
-
-static int start_call(struct waiting *w, const char *method, const char *path, const json_t *body,
-                      struct http_client **ret, struct err *err)
-{
-    static const struct http_client_events events = { .on_data = call_data, .on_done = call_done };
-    const char *token = getenv("III_AUTH_TOKEN");
-    CLEANUP(free_p) char *url = xasprintf("%s/sandbox%s", w->b->url, path);
-    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", token ? token : "");
-    size_t len = 0;
-    CLEANUP(free_p) char *text = body ? json_write(body, &len) : NULL;
-    const char *headers[] = { "Content-Type: application/json", token && *token ? auth : NULL, NULL };
-    const struct tls_context_trust trust = { getenv("III_CA_CERT"), getenv("III_CLIENT_CERT"),
-                                             getenv("III_CLIENT_KEY") };
-    const struct http_client_request req = { .method = method,
-                                             .url = url,
-                                             .headers = headers,
-                                             .body = text,
-                                             .body_len = len,
-                                             .timeout_ms = w->on_event ? -1 : CALL_MS,
-                                             .body_max = 0,
-                                             .trust = &trust };
-    return http_client_start(w->b->loop, &req, &events, w, ret, err);
 }
 
 static int check_reply(const struct waiting *w, struct err *err)
@@ -260,8 +216,25 @@ static int check_reply(const struct waiting *w, struct err *err)
 
 static int run_call(struct waiting *w, const char *method, const char *path, const json_t *body, struct err *err)
 {
+    static const struct http_client_events events = { .on_data = call_data, .on_done = call_done };
     CLEANUP(http_client_free_p) struct http_client *client = NULL;
-    int r = start_call(w, method, path, body, &client, err);
+    const char *token = getenv("III_AUTH_TOKEN");
+    CLEANUP(free_p) char *url = xasprintf("%s/sandbox%s", w->b->url, path);
+    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", token ? token : "");
+    size_t len = 0;
+    CLEANUP(free_p) char *text = body ? json_write(body, &len) : NULL;
+    const char *headers[] = { "Content-Type: application/json", token && *token ? auth : NULL, NULL };
+    const struct tls_context_trust trust = { getenv("III_CA_CERT"), getenv("III_CLIENT_CERT"),
+                                             getenv("III_CLIENT_KEY") };
+    const struct http_client_request req = { .method = method,
+                                             .url = url,
+                                             .headers = headers,
+                                             .body = text,
+                                             .body_len = len,
+                                             .timeout_ms = w->on_event ? -1 : CALL_MS,
+                                             .body_max = 0,
+                                             .trust = &trust };
+    int r = http_client_start(w->b->loop, &req, &events, w, &client, err);
     if (r < 0)
         return r;
     w->b->call = w;

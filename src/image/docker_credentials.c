@@ -72,25 +72,22 @@ bool docker_credentials_has_helper(void)
            (json_object_size(json_get(doc, "credHelpers")) > 0 || *json_get_str(doc, "credsStore", ""));
 }
 
-/* "https://host/v1/", "host" and "http://host" are one registry to Docker. */
-static bool is_key_for(const char *key, const char *host)
-{
-    const char *scheme = strstr(key, "://");
-    const char *at = scheme ? scheme + 3 : key;
-    size_t len = strcspn(at, "/");
-    return strlen(host) == len && strncmp(at, host, len) == 0;
-}
-
 static const json_t *find_entry(const json_t *table, const char *host)
 {
     bool is_hub = strcmp(host, "docker.io") == 0;
     const json_t *exact = json_get(table, is_hub ? HUB_KEY : host);
     if (exact)
         return exact;
+    const char *wanted = is_hub ? "index.docker.io" : host;
     for (void *it = json_object_iter((json_t *)(uintptr_t)table); it;
-         it = json_object_iter_next((json_t *)(uintptr_t)table, it))
-        if (is_key_for(json_object_iter_key(it), is_hub ? "index.docker.io" : host))
+         it = json_object_iter_next((json_t *)(uintptr_t)table, it)) {
+        /* "https://host/v1/", "host" and "http://host" are one registry to Docker. */
+        const char *key = json_object_iter_key(it), *scheme = strstr(key, "://");
+        const char *at = scheme ? scheme + 3 : key;
+        size_t len = strcspn(at, "/");
+        if (strlen(wanted) == len && strncmp(at, wanted, len) == 0)
             return json_object_iter_value(it);
+    }
     return NULL;
 }
 

@@ -124,18 +124,6 @@ static int add_folder(struct builder *b, const char *path, mode_t mode)
     return fchmodat(b->root_fd, path, mode, 0) < 0 ? -errno : 0;
 }
 
-/* Creates the folders above path, for copied files like "ssl/openssl.cnf". */
-static int add_parents(struct builder *b, const char *path)
-{
-    for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
-        CLEANUP(free_p) char *parent = xstrndup(path, (size_t)(at - path));
-        int r = add_folder(b, parent, 0755);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 static int add_file(struct builder *b, const char *path, mode_t mode, const char *data, size_t len)
 {
     CLEANUP(close_fd_p) int fd = openat(b->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -175,8 +163,6 @@ static int copy_file(struct builder *b, const char *from, const char *path)
     return add_file(b, path, st.st_mode & 0111 ? 0755 : 0644, data, len);
 }
 
-static int copy_entry(struct builder *b, const char *from, const char *path, int depth);
-
 static int skip_dots(const struct dirent *e)
 {
     return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
@@ -185,22 +171,6 @@ static int skip_dots(const struct dirent *e)
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name); /* the same order in every locale: the digest depends on it */
-}
-
-static int copy_folder(struct builder *b, const char *from, const char *path, int depth)
-{
-    struct dirent **list = NULL;
-    int r = add_folder(b, path, 0755);
-    int n = r < 0 ? 0 : scandir(from, &list, skip_dots, by_bytes);
-    for (int i = 0; i < n; i++) {
-        CLEANUP(free_p) char *sub_from = xasprintf("%s/%s", from, list[i]->d_name);
-        CLEANUP(free_p) char *sub_path = xasprintf("%s/%s", path, list[i]->d_name);
-        if (r == 0)
-            r = copy_entry(b, sub_from, sub_path, depth + 1);
-        free(list[i]);
-    }
-    free(list);
-    return r;
 }
 
 /* Keeps a link that leads into /usr or stays in a copied folder; replaces any other by its target. */
@@ -226,32 +196,35 @@ static int copy_entry(struct builder *b, const char *from, const char *path, int
         return 0;
     if (S_ISLNK(st.st_mode))
         return copy_link(b, from, path);
-    if (S_ISDIR(st.st_mode))
-        return (st.st_mode & S_IXOTH) ? copy_folder(b, from, path, depth) : 0;
-    return copy_file(b, from, path);
-}
-
-static int copy_etc(struct builder *b, const char *name)
-{
-    CLEANUP(free_p) char *from = xasprintf("/etc/%s", name);
-    CLEANUP(free_p) char *path = xasprintf("etc/%s", name);
-    int r = access(from, F_OK) < 0 ? 0 : add_parents(b, path);
-    return r < 0 ? r : copy_entry(b, from, path, 0);
-}
-
-/* Versioned folders such as python3.11 and java-17-openjdk: /usr/lib links into them. */
-static int copy_versioned(struct builder *b)
-{
+    if (!S_ISDIR(st.st_mode))
+        return copy_file(b, from, path);
+    if (!(st.st_mode & S_IXOTH))
+        return 0;
     struct dirent **list = NULL;
-    int n = scandir("/etc", &list, skip_dots, by_bytes), r = 0;
+    int r = add_folder(b, path, 0755);
+    int n = r < 0 ? 0 : scandir(from, &list, skip_dots, by_bytes);
     for (int i = 0; i < n; i++) {
-        const char *name = list[i]->d_name;
-        if (r == 0 && (strncmp(name, "python3.", 8) == 0 || strncmp(name, "java-", 5) == 0))
-            r = copy_etc(b, name);
+        CLEANUP(free_p) char *sub_from = xasprintf("%s/%s", from, list[i]->d_name);
+        CLEANUP(free_p) char *sub_path = xasprintf("%s/%s", path, list[i]->d_name);
+        if (r == 0)
+            r = copy_entry(b, sub_from, sub_path, depth + 1);
         free(list[i]);
     }
     free(list);
     return r;
+}
+
+/* A file or folder of /etc, with the folders above it. */
+static int copy_etc(struct builder *b, const char *name)
+{
+    CLEANUP(free_p) char *from = xasprintf("/etc/%s", name);
+    CLEANUP(free_p) char *path = xasprintf("etc/%s", name);
+    int r = 0;
+    for (const char *at = access(from, F_OK) < 0 ? NULL : strchr(path, '/'); at && r == 0; at = strchr(at + 1, '/')) {
+        CLEANUP(free_p) char *parent = xstrndup(path, (size_t)(at - path));
+        r = add_folder(b, parent, 0755);
+    }
+    return r < 0 ? r : copy_entry(b, from, path, 0);
 }
 
 static int add_top_links(struct builder *b, struct err *err)
@@ -296,18 +269,6 @@ static int add_generated(struct builder *b)
     return r;
 }
 
-static int layer_fill(struct builder *b, struct err *err)
-{
-    int r = fchmod(b->root_fd, 0755) < 0 ? -errno : add_generated(b);
-    for (size_t i = 0; r == 0 && i < sizeof(copied) / sizeof(copied[0]); i++)
-        r = copy_etc(b, copied[i]);
-    if (r == 0)
-        r = copy_versioned(b);
-    if (r < 0)
-        return err_set(err, err_from_errno(-r), -r, "make the host view");
-    return add_top_links(b, err);
-}
-
 static char *fingerprint(void)
 {
     struct buf text = BUF_INIT(4096);
@@ -333,7 +294,20 @@ static int layer_build(struct image_store *s, const char *print, struct layout_l
     if (b.root_fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make the host view");
     digest_init(&b.digest);
-    r = layer_fill(&b, err);
+    r = fchmod(b.root_fd, 0755) < 0 ? -errno : add_generated(&b);
+    for (size_t i = 0; r == 0 && i < sizeof(copied) / sizeof(copied[0]); i++)
+        r = copy_etc(&b, copied[i]);
+    /* Versioned folders such as python3.11 and java-17-openjdk: /usr/lib links into them. */
+    struct dirent **list = NULL;
+    int n = scandir("/etc", &list, skip_dots, by_bytes);
+    for (int i = 0; i < n; i++) {
+        const char *name = list[i]->d_name;
+        if (r == 0 && (strncmp(name, "python3.", 8) == 0 || strncmp(name, "java-", 5) == 0))
+            r = copy_etc(&b, name);
+        free(list[i]);
+    }
+    free(list);
+    r = r < 0 ? err_set(err, err_from_errno(-r), -r, "make the host view") : add_top_links(&b, err);
     digest_hex(&b.digest, ret->hex);
     digest_done(&b.digest);
     (void)close(b.root_fd);
@@ -365,15 +339,6 @@ static bool find_built(struct image_store *s, const char *print, struct layout_l
     return true;
 }
 
-/* Asks the image tool. Rare (a new store, or a host that changed), so even the event loop may block on it. */
-static int layer_request(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
-{
-    int r = image_remote_call(s->remote, json_pack("{s:s}", "op", "host"), NULL, err);
-    if (r == 0 && !find_built(s, print, ret))
-        r = err_set(err, ERR_CONFLICT, 0, "the host's files changed while its view was created: try again");
-    return r;
-}
-
 int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err *err)
 {
     CLEANUP(free_p) char *print = fingerprint();
@@ -383,8 +348,14 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
     if (s->host_print && strcmp(s->host_print, print) == 0 && layout_has_layer(s, s->host_layer.hex)) {
         *ret = s->host_layer;
     } else {
-        if (!find_built(s, print, ret))
-            r = s->remote ? layer_request(s, print, ret, err) : layer_build(s, print, ret, err);
+        bool is_built = find_built(s, print, ret);
+        if (!is_built && s->remote) { /* rare (a new store, a host that changed): even the event loop may block on it */
+            r = image_remote_call(s->remote, json_pack("{s:s}", "op", "host"), NULL, err);
+            if (r == 0 && !find_built(s, print, ret))
+                r = err_set(err, ERR_CONFLICT, 0, "the host's files changed while its view was created: try again");
+        } else if (!is_built) {
+            r = layer_build(s, print, ret, err);
+        }
         if (r == 0) {
             s->host_layer = *ret;
             free(s->host_print);

@@ -27,7 +27,6 @@
 #include "image/layer_tree.h"
 #include "image/layout.h"
 #include "image/record.h"
-#include "image/word_list.h"
 #include "os/tree.h"
 
 #define OWNER_MAX 128
@@ -38,11 +37,11 @@ struct image *image_free(struct image *i)
         return NULL;
     free(i->name);
     free(i->id);
-    word_list_free(i->layers);
+    strlist_free(i->layers);
     free(i->layer_bytes);
-    word_list_free(i->env);
-    word_list_free(i->entrypoint);
-    word_list_free(i->cmd);
+    strlist_free(i->env);
+    strlist_free(i->entrypoint);
+    strlist_free(i->cmd);
     free(i->user);
     free(i->workdir);
     (void)image_helper_unref(i->helper);
@@ -159,15 +158,6 @@ static json_t *host_record(const char *name, const struct layout_layer *layer)
     return record;
 }
 
-static int not_found(const char *name, struct err *err)
-{
-    return err_set(
-        err, ERR_NOT_FOUND, 0,
-        "image \"%s\" is not in the store: `iii image pull %s`, or add it with `iii image import FILE.tar %s` (a "
-        "docker-save, OCI or rootfs tar), or use a preset this host can run: shell, python, node",
-        name, name, name);
-}
-
 static int find_or_host(struct image_store *s, const char *name, json_t **ret, struct err *err)
 {
     int r = image_name_check(name, err);
@@ -176,7 +166,11 @@ static int find_or_host(struct image_store *s, const char *name, json_t **ret, s
     if (r != -ENOENT)
         return r;
     if (!host_view_fits(name))
-        return not_found(name, err);
+        return err_set(
+            err, ERR_NOT_FOUND, 0,
+            "image \"%s\" is not in the store: `iii image pull %s`, or add it with `iii image import FILE.tar %s` (a "
+            "docker-save, OCI or rootfs tar), or use a preset this host can run: shell, python, node",
+            name, name, name);
     struct layout_layer layer;
     r = host_view_layer(s, &layer, err);
     if (r == 0)
@@ -215,21 +209,6 @@ static bool add_to_list(void *arg, json_t *record)
     return true;
 }
 
-static void add_presets(struct image_store *s, json_t *by_name)
-{
-    static const char *const presets[] = { "node", "python", "shell" };
-    struct layout_layer layer;
-    if (host_view_layer(s, &layer, NULL) < 0)
-        return;
-    for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
-        CLEANUP(free_p) char *latest = xasprintf("%s:latest", presets[i]);
-        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !host_view_fits(presets[i]))
-            continue;
-        JSON_OWNED record = host_record(presets[i], &layer);
-        (void)add_to_list(by_name, record);
-    }
-}
-
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -239,7 +218,16 @@ json_t *image_list(struct image_store *s)
 {
     JSON_OWNED by_name = json_object();
     record_each(s, add_to_list, by_name);
-    add_presets(s, by_name);
+    static const char *const presets[] = { "node", "python", "shell" };
+    struct layout_layer layer;
+    bool has_view = host_view_layer(s, &layer, NULL) == 0;
+    for (size_t i = 0; has_view && i < sizeof(presets) / sizeof(presets[0]); i++) {
+        CLEANUP(free_p) char *latest = xasprintf("%s:latest", presets[i]);
+        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !host_view_fits(presets[i]))
+            continue;
+        JSON_OWNED record = host_record(presets[i], &layer);
+        (void)add_to_list(by_name, record);
+    }
 
     size_t n = json_object_size(by_name), at = 0;
     CLEANUP(free_p) const char **names = xzalloc((n + 1) * sizeof(*names));
@@ -322,38 +310,15 @@ static int check_owner(const char *owner, struct err *err)
     return 0;
 }
 
-/* Owners of the same layers share one file by hard links; one of the links has the layers' digest as its name. A new
- * file for each pin costs much more: the file system searches for an inode that was not just freed, among all those of
- * sandboxes created and deleted before. */
-static int write_pin(struct image_store *s, const json_t *layers, const char *owner, struct err *err)
-{
-    char shared[sizeof(LAYOUT_SHARED) + DIGEST_HEX] = LAYOUT_SHARED;
-    struct digest sum;
-    digest_init(&sum);
-    for (size_t i = 0; i < json_array_size(layers); i++) {
-        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
-        digest_add(&sum, hex, strlen(hex));
-    }
-    digest_hex(&sum, shared + strlen(LAYOUT_SHARED));
-    digest_done(&sum);
-    if (linkat(s->pins_fd, shared, s->pins_fd, owner, 0) == 0)
-        return 0;
-    if (errno == EMLINK)
-        (void)unlinkat(s->pins_fd, shared, 0); /* later pins share ours */
-    JSON_OWNED doc = json_pack("{s:O}", "layers", layers);
-    int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
-    if (r == 0)
-        (void)!linkat(s->pins_fd, owner, s->pins_fd, shared,
-                      0); /* the link may exist; without it each pin is a file of its own */
-    return r;
-}
-
 int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err)
 {
     int r = check_owner(owner, err);
     if (r < 0)
         return r;
     JSON_OWNED list = json_array();
+    char shared[sizeof(LAYOUT_SHARED) + DIGEST_HEX] = LAYOUT_SHARED;
+    CLEANUP(digest_done) struct digest sum;
+    digest_init(&sum);
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err); /* excludes collection, not other pins */
     if (lock < 0)
         return lock;
@@ -364,8 +329,21 @@ int image_pin(struct image_store *s, const struct image *i, const char *owner, s
         if (!layout_has_layer(s, hex))
             return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", i->name);
         json_array_append_new(list, json_pack("{s:s}", "digest", hex));
+        digest_add(&sum, hex, strlen(hex));
     }
-    return write_pin(s, list, owner, err);
+    /* Owners of the same layers share one file by hard links; one of the links has the layers' digest as its name. A
+     * new file for each pin costs much more: the file system searches for an inode that was not just freed, among all
+     * those of sandboxes created and deleted before. */
+    digest_hex(&sum, shared + strlen(LAYOUT_SHARED));
+    if (linkat(s->pins_fd, shared, s->pins_fd, owner, 0) == 0)
+        return 0;
+    if (errno == EMLINK)
+        (void)unlinkat(s->pins_fd, shared, 0); /* later pins share ours */
+    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
+    r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
+    if (r == 0) /* the link may exist; without it each pin is a file of its own */
+        (void)!linkat(s->pins_fd, owner, s->pins_fd, shared, 0);
+    return r;
 }
 
 int image_unpin_lazy(struct image_store *s, const char *owner, struct err *err)
@@ -438,13 +416,6 @@ static int check_base(struct image_store *s, const struct image *base, struct er
     return 0;
 }
 
-static int put_record(struct image_store *s, json_t *record, const char *name, struct err *err)
-{
-    char file[RECORD_FILE];
-    record_file(name, file);
-    return layout_write_json(s, s->images_fd, file, record, true, err);
-}
-
 int64_t image_store_free_mb(const struct image_store *s)
 {
     struct statvfs st;
@@ -462,23 +433,6 @@ char *image_layer_path(struct image_store *s)
     return layout_layer_path(s, hex);
 }
 
-/* Under LOCK_EX. The pin is written before the folder moves: after a crash, a collection finds at most a pin too
- * many. */
-static int stack_locked(struct image_store *s, const struct image *base, int parent, const char *folder,
-                        const char *hex, const char *owner, struct err *err)
-{
-    JSON_OWNED list = json_array();
-    for (size_t i = 0; i < base->n_layers; i++) {
-        if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
-            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", base->name);
-        json_array_append_new(list, json_pack("{s:s}", "digest", layer_hex(s, base->layers[i])));
-    }
-    json_array_append_new(list, json_pack("{s:s}", "digest", hex));
-    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
-    int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
-    return r < 0 ? r : layout_adopt_layer(s, parent, folder, hex, err);
-}
-
 int image_stack_at(struct image_store *s, const struct image *base, int parent, const char *folder, const char *hex,
                    const char *owner, struct err *err)
 {
@@ -488,7 +442,19 @@ int image_stack_at(struct image_store *s, const struct image *base, int parent, 
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
-    return lock < 0 ? lock : stack_locked(s, base, parent, folder, hex, owner, err);
+    if (lock < 0)
+        return lock;
+    JSON_OWNED list = json_array();
+    for (size_t i = 0; i < base->n_layers; i++) {
+        if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", base->name);
+        json_array_append_new(list, json_pack("{s:s}", "digest", layer_hex(s, base->layers[i])));
+    }
+    json_array_append_new(list, json_pack("{s:s}", "digest", hex));
+    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
+    /* The pin comes before the move: after a crash, a collection finds at most a pin too many. */
+    r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
+    return r < 0 ? r : layout_adopt_layer(s, parent, folder, hex, err);
 }
 
 /* The digests of layer folders; NULL when one is not of this store. */
@@ -502,13 +468,6 @@ static json_t *digests_of(struct image_store *s, char *const *folders, size_t n)
         (void)json_array_append_new(list, json_string(hex));
     }
     return list;
-}
-
-static json_t *stack_request(struct image_store *s, const struct image *base, const char *folder, const char *hex,
-                             const char *owner)
-{
-    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "op", "stack", "name", base->name, "layers",
-                     digests_of(s, base->layers, base->n_layers), "folder", folder, "layer", hex, "owner", owner);
 }
 
 int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
@@ -528,9 +487,14 @@ int image_stack_layer(struct image_store *s, const struct image *base, const cha
     struct image_helper *helper = NULL;
     if (!name)
         return err_set(err, ERR_INVALID, 0, "%s is not below the data folder", folder);
-    r = s->remote ? image_remote_work(s->remote, stack_request(s, base, name, top.hex, owner),
-                                      &(struct image_remote_how){ .keep = &helper }, NULL, err)
-                  : image_stack_at(s, base, AT_FDCWD, folder, top.hex, owner, err);
+    if (s->remote) {
+        json_t *request =
+            json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "op", "stack", "name", base->name, "layers",
+                      digests_of(s, base->layers, base->n_layers), "folder", name, "layer", top.hex, "owner", owner);
+        r = image_remote_work(s->remote, request, &(struct image_remote_how){ .keep = &helper }, NULL, err);
+    } else {
+        r = image_stack_at(s, base, AT_FDCWD, folder, top.hex, owner, err);
+    }
     if (r >= 0)
         r = record_to_image(s, record, base->name, ret, err);
     if (r < 0)
@@ -558,6 +522,8 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), top.hex);
     JSON_OWNED record = layered_record(s, base, name, &top);
+    char file[RECORD_FILE];
+    record_file(name, file);
 
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
@@ -567,7 +533,7 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
             return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", base->name);
     r = layout_adopt_layer(s, AT_FDCWD, folder, top.hex, err);
     if (r == 0)
-        r = put_record(s, record, name, err);
+        r = layout_write_json(s, s->images_fd, file, record, true, err);
     return r < 0 ? r : record_to_image(s, record, name, ret, err);
 }
 

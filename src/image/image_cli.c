@@ -103,13 +103,6 @@ static char *default_data_dir(void)
     return xasprintf("%s/.local/share/iii-sandbox", home && *home ? home : "/tmp");
 }
 
-static int open_store(const struct options *opt, struct image_store **ret, struct err *err)
-{
-    CLEANUP(free_p) char *data_dir = opt->data_dir ? xstrdup(opt->data_dir) : default_data_dir();
-    CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
-    return image_store_open(dir, ret, err);
-}
-
 struct progress {
     int64_t last_us;
 };
@@ -159,27 +152,6 @@ static int cmd_import(struct image_store *s, const struct options *opt)
     return print_made(i, opt);
 }
 
-static void print_row(const json_t *item, bool is_terminal, int name_width)
-{
-    char size[16], when[32] = "-";
-    const char *name = json_get_str(item, "name", ""), *id = json_get_str(item, "id", "");
-    const char *source = json_get_str(item, "source", "");
-    time_t created = (time_t)(json_get_int(item, "createdAt", 0) / 1000);
-    struct tm tm;
-    if (strcmp(source, "host") != 0 && gmtime_r(&created, &tm))
-        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    if (strncmp(id, "sha256:", 7) == 0)
-        id += 7;
-    if (is_terminal)
-        (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %s\n", name_width, name, id,
-                     image_cli_size(json_get_int(item, "size", 0), size), (long long)json_get_int(item, "layers", 0),
-                     when, source);
-    else
-        (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\n", name, json_get_str(item, "id", ""),
-                     (long long)json_get_int(item, "size", 0), (long long)json_get_int(item, "layers", 0), when,
-                     source);
-}
-
 static int cmd_ls(struct image_store *s, const struct options *opt)
 {
     if (opt->n_words != 1)
@@ -199,8 +171,23 @@ static int cmd_ls(struct image_store *s, const struct options *opt)
     if (is_terminal)
         (void)printf("%-*s  %-12s  %10s  %6s  %-20s  %s\n", (int)width, "NAME", "ID", "SIZE", "LAYERS", "CREATED",
                      "SOURCE");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        print_row(json_array_get(list, i), is_terminal, (int)width);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        const char *name = json_get_str(item, "name", ""), *id = json_get_str(item, "id", "");
+        const char *source = json_get_str(item, "source", "");
+        long long bytes = json_get_int(item, "size", 0), layers = json_get_int(item, "layers", 0);
+        time_t created = (time_t)(json_get_int(item, "createdAt", 0) / 1000);
+        char size[16], when[32] = "-";
+        struct tm tm;
+        if (strcmp(source, "host") != 0 && gmtime_r(&created, &tm))
+            (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+        if (is_terminal)
+            (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %s\n", (int)width, name,
+                         strncmp(id, "sha256:", 7) == 0 ? id + 7 : id, image_cli_size(bytes, size), layers, when,
+                         source);
+        else
+            (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\n", name, id, bytes, layers, when, source);
+    }
     return EXIT_DONE;
 }
 
@@ -333,50 +320,6 @@ static const struct {
     { "fsck", cmd_fsck },       { "build", cmd_build },
 };
 
-static int take_option(int c, struct options *ret)
-{
-    switch (c) {
-    case 'd':
-        ret->data_dir = optarg;
-        return 0;
-    case 'j':
-        ret->is_json = true;
-        return 0;
-    case 'p':
-        ret->is_plain = true;
-        return 0;
-    case 'm':
-        ret->max_mb = optarg;
-        return 0;
-    case 'r':
-        ret->is_repair = true;
-        return 0;
-    case 't':
-        ret->build.name = optarg;
-        return 0;
-    case 'f':
-        ret->build.dockerfile = optarg;
-        return 0;
-    case 'a':
-        strlist_add(&ret->build.build_args, optarg);
-        return 0;
-    case 'n':
-        ret->build.has_network = true;
-        return 0;
-    case 'c':
-        ret->build.has_cache = false;
-        return 0;
-    case 'u':
-        ret->build.url = optarg;
-        return 0;
-    case 'h':
-        ret->is_help = true;
-        return 0;
-    default:
-        return -EINVAL;
-    }
-}
-
 static int read_options(int argc, char **argv, struct options *ret)
 {
     static const struct option known[] = { { "data-dir", required_argument, NULL, 'd' },
@@ -396,8 +339,46 @@ static int read_options(int argc, char **argv, struct options *ret)
     optind = 0; /* reset getopt: the caller may have used it on its own arguments */
     ret->build.has_cache = true;
     while ((c = getopt_long(argc, argv, "ht:f:", known, NULL)) != -1)
-        if (take_option(c, ret) < 0)
+        switch (c) {
+        case 'd':
+            ret->data_dir = optarg;
+            break;
+        case 'j':
+            ret->is_json = true;
+            break;
+        case 'p':
+            ret->is_plain = true;
+            break;
+        case 'm':
+            ret->max_mb = optarg;
+            break;
+        case 'r':
+            ret->is_repair = true;
+            break;
+        case 't':
+            ret->build.name = optarg;
+            break;
+        case 'f':
+            ret->build.dockerfile = optarg;
+            break;
+        case 'a':
+            strlist_add(&ret->build.build_args, optarg);
+            break;
+        case 'n':
+            ret->build.has_network = true;
+            break;
+        case 'c':
+            ret->build.has_cache = false;
+            break;
+        case 'u':
+            ret->build.url = optarg;
+            break;
+        case 'h':
+            ret->is_help = true;
+            break;
+        default:
             return -EINVAL;
+        }
     ret->words = argv + optind;
     ret->n_words = argc - optind;
     return 0;
@@ -415,8 +396,10 @@ static int run_command(const struct options *opt)
         if (strcmp(opt->words[0], commands[i].name) != 0)
             continue;
         CLEANUP(image_store_close_p) struct image_store *s = NULL;
+        CLEANUP(free_p) char *data_dir = opt->data_dir ? xstrdup(opt->data_dir) : default_data_dir();
+        CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
         struct err err = ERR_INIT;
-        int r = open_store(opt, &s, &err);
+        int r = image_store_open(dir, &s, &err);
         return r < 0 ? print_failure(r, &err) : commands[i].run(s, opt);
     }
     char text[100];

@@ -50,30 +50,21 @@ static void *pull_thread(void *arg)
     return NULL;
 }
 
-static void draw_bar(struct pulling *p, long long done, long long total)
-{
-    char bar[BAR_CELL + 1], a[16], b[16], rate[16];
-    int full = total > 0 ? (int)(done * BAR_CELL / total) : 0;
-    int64_t us = clock_mono_us() - p->begun_us;
-    for (int i = 0; i < BAR_CELL; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR_CELL] = '\0';
-    (void)fprintf(stderr, "\r\033[K[%s] %3d%%  %s of %s  %s/s  layer %d of %d", bar,
-                  total > 0 ? (int)(done * 100 / total) : 0, image_cli_size(done, a), image_cli_size(total, b),
-                  image_cli_size(us > 0 ? done * 1000000 / us : 0, rate), atomic_load(&p->state.layers_done),
-                  atomic_load(&p->state.layers));
-    p->has_drawn = true;
-}
-
 static void progress_show(struct pulling *p)
 {
     long long done = atomic_load(&p->state.done_bytes), total = atomic_load(&p->state.total_bytes);
-    int layers = atomic_load(&p->state.layers);
-    int64_t now = clock_mono_us();
+    int layers = atomic_load(&p->state.layers), layers_done = atomic_load(&p->state.layers_done);
+    int64_t now = clock_mono_us(), us = now - p->begun_us;
+    char a[16], b[16], rate[16];
     if (layers == 0)
         return; /* no reply from the registry yet */
     if (p->is_terminal && !p->is_json) {
-        draw_bar(p, done, total);
+        static const char full[BAR_CELL + 1] = "########################", none[] = "........................";
+        int cells = total > 0 ? (int)((done < total ? done : total) * BAR_CELL / total) : 0;
+        (void)fprintf(stderr, "\r\033[K[%.*s%s] %3d%%  %s of %s  %s/s  layer %d of %d", cells, full, none + cells,
+                      total > 0 ? (int)(done * 100 / total) : 0, image_cli_size(done, a), image_cli_size(total, b),
+                      image_cli_size(us > 0 ? done * 1000000 / us : 0, rate), layers_done, layers);
+        p->has_drawn = true;
         return;
     }
     if (p->shown_us && now - p->shown_us < LINE_MS * 1000)
@@ -81,13 +72,12 @@ static void progress_show(struct pulling *p)
     p->shown_us = now;
     if (p->is_json) {
         (void)printf("{\"event\":\"progress\",\"done\":%lld,\"total\":%lld,\"layersDone\":%d,\"layers\":%d}\n", done,
-                     total, atomic_load(&p->state.layers_done), layers);
+                     total, layers_done, layers);
         (void)fflush(stdout);
         return;
     }
-    char a[16], b[16];
     (void)fprintf(stderr, "pulling %s: %s of %s, layer %d of %d\n", p->name, image_cli_size(done, a),
-                  image_cli_size(total, b), atomic_load(&p->state.layers_done), layers);
+                  image_cli_size(total, b), layers_done, layers);
 }
 
 static int wait_showing(struct pulling *p, struct err *err)
@@ -114,24 +104,12 @@ static int wait_showing(struct pulling *p, struct err *err)
     return p->result;
 }
 
-static void print_result(const struct pulling *p)
-{
-    char size[16];
-    if (p->is_json)
-        (void)printf(
-            "{\"event\":\"done\",\"name\":\"%s\",\"id\":\"%s\",\"size\":%lld,\"layers\":%zu,\"downloaded\":%lld}\n",
-            p->name, p->image->id, (long long)p->image->size_bytes, p->image->n_layers,
-            (long long)atomic_load(&p->state.total_bytes));
-    else
-        (void)printf("%s  %s  %s, %zu layer%s\n", p->name, p->image->id, image_cli_size(p->image->size_bytes, size),
-                     p->image->n_layers, p->image->n_layers == 1 ? "" : "s");
-}
-
 /* The name was parsed by now: it has no character that JSON must escape. */
 int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool is_json, struct err *err)
 {
     struct settings set;
     struct reference ref;
+    char size[16];
     int r = reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, err);
     if (r < 0)
         return r;
@@ -149,8 +127,14 @@ int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool 
                                               .plain_hosts = plain,
                                               .disk_bytes = set.image_disk_mb << 20 };
     r = wait_showing(p, err);
-    if (r == 0)
-        print_result(p);
+    if (r == 0 && is_json)
+        (void)printf(
+            "{\"event\":\"done\",\"name\":\"%s\",\"id\":\"%s\",\"size\":%lld,\"layers\":%zu,\"downloaded\":%lld}\n",
+            name, p->image->id, (long long)p->image->size_bytes, p->image->n_layers,
+            (long long)atomic_load(&p->state.total_bytes));
+    else if (r == 0)
+        (void)printf("%s  %s  %s, %zu layer%s\n", name, p->image->id, image_cli_size(p->image->size_bytes, size),
+                     p->image->n_layers, p->image->n_layers == 1 ? "" : "s");
     (void)image_free(p->image);
     free(p);
     settings_done(&set);

@@ -12,28 +12,6 @@
 #include "image/layout.h"
 #include "image/record.h"
 
-/* Digest of a layer folder of this store, or NULL. */
-static const char *hex_of(const char *folder)
-{
-    const char *slash = strrchr(folder, '/');
-    return slash && digest_is_hex(slash + 1) ? slash + 1 : NULL;
-}
-
-static int check_layers(struct image_store *s, const struct image *like, struct layout_layer *ret, struct err *err)
-{
-    if (like->n_layers > IMAGE_LAYERS_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "an image has at most %d layers: use fewer RUN, COPY and ADD",
-                       IMAGE_LAYERS_MAX);
-    for (size_t i = 0; i < like->n_layers; i++) {
-        const char *hex = hex_of(like->layers[i]);
-        if (!hex || !layout_has_layer(s, hex))
-            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", like->name);
-        memcpy(ret[i].hex, hex, DIGEST_HEX);
-        ret[i].size_bytes = like->layer_bytes ? like->layer_bytes[i] : 0;
-    }
-    return 0;
-}
-
 int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
                   struct err *err)
 {
@@ -45,9 +23,16 @@ int image_compose(struct image_store *s, const struct image *like, const char *n
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    r = check_layers(s, like, layers, err);
-    if (r < 0)
-        return r;
+    if (like->n_layers > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "an image has at most %d layers: use fewer RUN, COPY and ADD",
+                       IMAGE_LAYERS_MAX);
+    for (size_t i = 0; i < like->n_layers; i++) {
+        const char *slash = strrchr(like->layers[i], '/');
+        if (!slash || !digest_is_hex(slash + 1) || !layout_has_layer(s, slash + 1))
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", like->name);
+        memcpy(layers[i].hex, slash + 1, DIGEST_HEX);
+        layers[i].size_bytes = like->layer_bytes ? like->layer_bytes[i] : 0;
+    }
     const struct manifest_config config = { .env = like->env,
                                             .entrypoint = like->entrypoint,
                                             .cmd = like->cmd,

@@ -21,32 +21,28 @@ struct candidate {
 struct census {
     struct image_store *store;
     const char *keep;
-    json_t *sizes;  /* {layer: bytes} of all images */
-    json_t *pinned; /* {layer: true} */
+    json_t *counted; /* {layer: true} of all images */
+    int64_t bytes;   /* of these */
+    json_t *pinned;  /* {layer: true} */
     struct candidate *items;
     size_t n;
 };
-
-static bool is_in_use(const struct census *c, const json_t *record)
-{
-    const json_t *layers = json_get(record, "layers");
-    size_t n = json_array_size(layers);
-    const char *top = n ? json_get_str(json_array_get(layers, n - 1), "digest", "") : "";
-    return json_get(c->pinned, top) != NULL;
-}
 
 static bool count_one(void *arg, json_t *record)
 {
     struct census *c = arg;
     const json_t *layers = json_get(record, "layers");
     const char *name = json_get_str(record, "name", "");
+    const char *hex = "";
     for (size_t i = 0; i < json_array_size(layers); i++) {
-        const json_t *layer = json_array_get(layers, i);
-        (void)json_object_set_new(c->sizes, json_get_str(layer, "digest", ""),
-                                  json_integer(json_get_int(layer, "size", 0)));
+        hex = json_get_str(json_array_get(layers, i), "digest", "");
+        if (json_object_get(c->counted, hex))
+            continue;
+        (void)json_object_set_new(c->counted, hex, json_true());
+        c->bytes += json_get_int(json_array_get(layers, i), "size", 0);
     }
     if (strcmp(json_get_str(record, "source", ""), "oci") != 0 || (c->keep && strcmp(c->keep, name) == 0) ||
-        is_in_use(c, record))
+        json_get(c->pinned, hex)) /* a sandbox of this image has its top layer pinned */
         return true;
     char file[RECORD_FILE];
     struct stat st;
@@ -85,15 +81,6 @@ static int older_first(const void *a, const void *b)
     return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-static int64_t sum_of(const json_t *sizes)
-{
-    int64_t sum = 0;
-    for (void *it = json_object_iter((json_t *)(uintptr_t)sizes); it;
-         it = json_object_iter_next((json_t *)(uintptr_t)sizes, it))
-        sum += json_integer_value(json_object_iter_value(it));
-    return sum;
-}
-
 static int take_census(struct census *c, struct err *err)
 {
     CLEANUP(close_fd_p) int lock = layout_lock(c->store, LOCK_SH, err);
@@ -111,7 +98,7 @@ static void census_done(struct census *c)
     for (size_t i = 0; i < c->n; i++)
         free(c->items[i].name);
     free(c->items);
-    json_decref(c->sizes);
+    json_decref(c->counted);
     json_decref(c->pinned);
 }
 
@@ -122,9 +109,9 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
     /* One at a time: the space an image's layers free depends on the others. */
     for (bool is_over = true; is_over && r == 0;) {
         CLEANUP(census_done)
-        struct census c = { .store = s, .keep = keep, .sizes = json_object(), .pinned = json_object() };
+        struct census c = { .store = s, .keep = keep, .counted = json_object(), .pinned = json_object() };
         r = take_census(&c, err);
-        is_over = r == 0 && sum_of(c.sizes) > max_bytes && c.n > 0;
+        is_over = r == 0 && c.bytes > max_bytes && c.n > 0;
         if (is_over)
             r = image_remove(s, c.items[0].name, err);
         if (r == -ENOENT)

@@ -12,11 +12,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "base/strlist.h"
 #include "image/image.h"
 #include "image/layer_pack.h"
 #include "image/layout.h"
 #include "image/manifest.h"
-#include "image/word_list.h"
 
 #define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
 #define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -51,22 +51,6 @@ static int put_doc(struct exporter *x, const json_t *doc, char ret_hex[DIGEST_HE
     return archive_writer_file(x->out, path, 0644, text, len, err);
 }
 
-static int copy_blob(struct exporter *x, int fd, const char *path, int64_t size, struct err *err)
-{
-    CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
-    const struct archive_member m = { .path = path, .mode = S_IFREG | 0644, .size = size };
-    int r = archive_writer_member(x->out, &m, err);
-    for (int64_t at = 0; r == 0 && at < size;) {
-        ssize_t n = pread(fd, chunk, CHUNK, at);
-        if (n <= 0)
-            r = err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "read a packed layer");
-        else
-            r = archive_writer_data(x->out, chunk, (size_t)n, err);
-        at += n > 0 ? n : 0;
-    }
-    return r;
-}
-
 static int put_layer(struct exporter *x, const char *folder, struct err *err)
 {
     char hex[DIGEST_HEX], path[128];
@@ -81,7 +65,18 @@ static int put_layer(struct exporter *x, const char *folder, struct err *err)
     (void)snprintf(path, sizeof(path), "blobs/sha256/%s", hex);
     (void)json_array_append_new(x->layers, descriptor(TYPE_LAYER, hex, size));
     (void)json_array_append_new(x->diff_ids, json_pack("s+", "sha256:", hex));
-    return copy_blob(x, fd, path, size, err);
+    CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
+    const struct archive_member m = { .path = path, .mode = S_IFREG | 0644, .size = size };
+    r = archive_writer_member(x->out, &m, err);
+    for (int64_t at = 0; r == 0 && at < size;) {
+        ssize_t n = pread(fd, chunk, CHUNK, at);
+        if (n <= 0)
+            r = err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "read a packed layer");
+        else
+            r = archive_writer_data(x->out, chunk, (size_t)n, err);
+        at += n > 0 ? n : 0;
+    }
+    return r;
 }
 
 static json_t *config_doc(struct exporter *x)
@@ -89,11 +84,11 @@ static json_t *config_doc(struct exporter *x)
     const struct image *i = x->image;
     json_t *cfg = json_object();
     if (i->env)
-        (void)json_object_set_new(cfg, "Env", word_list_to_json(i->env));
+        (void)json_object_set_new(cfg, "Env", strlist_to_json(i->env));
     if (i->entrypoint)
-        (void)json_object_set_new(cfg, "Entrypoint", word_list_to_json(i->entrypoint));
+        (void)json_object_set_new(cfg, "Entrypoint", strlist_to_json(i->entrypoint));
     if (i->cmd)
-        (void)json_object_set_new(cfg, "Cmd", word_list_to_json(i->cmd));
+        (void)json_object_set_new(cfg, "Cmd", strlist_to_json(i->cmd));
     if (*i->user)
         (void)json_object_set_new(cfg, "User", json_string(i->user));
     if (*i->workdir)
@@ -130,18 +125,6 @@ static int put_all(struct exporter *x, struct err *err)
     return r == 0 ? archive_writer_close(x->out, err) : r;
 }
 
-static int export_to(struct exporter *x, const char *part, struct err *err)
-{
-    CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return err_set(err, err_from_errno(errno), errno, "make %s", part);
-    int r = archive_writer_new(ARCHIVE_WRITER_TAR, fd, NULL, &x->out, err);
-    if (r == 0)
-        r = put_all(x, err);
-    x->out = archive_writer_free(x->out);
-    return r == 0 && fsync(fd) < 0 ? err_set(err, err_from_errno(errno), errno, "write %s", part) : r;
-}
-
 static int export_pinned(struct exporter *x, const char *tar_path, struct err *err)
 {
     unsigned char raw[8];
@@ -149,7 +132,15 @@ static int export_pinned(struct exporter *x, const char *tar_path, struct err *e
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), hex);
     CLEANUP(free_p) char *part = xasprintf("%s.%s.part", tar_path, hex);
-    int r = export_to(x, part, err);
+    CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "make %s", part);
+    int r = archive_writer_new(ARCHIVE_WRITER_TAR, fd, NULL, &x->out, err);
+    if (r == 0)
+        r = put_all(x, err);
+    x->out = archive_writer_free(x->out);
+    if (r == 0 && fsync(fd) < 0)
+        r = err_set(err, err_from_errno(errno), errno, "write %s", part);
     if (r == 0 && rename(part, tar_path) < 0)
         r = err_set(err, err_from_errno(errno), errno, "name %s", tar_path);
     if (r < 0)

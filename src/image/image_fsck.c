@@ -86,40 +86,30 @@ static bool use_layers(struct check *c, const json_t *doc, const char *owner)
     return is_whole;
 }
 
-static bool is_sound_record(struct check *c, const json_t *record, const char *file)
-{
-    char expected[RECORD_FILE], *copy = NULL;
-    const char *name = json_get_str(record, "name", "");
-    struct image *image = NULL;
-    struct err err = ERR_INIT;
-    record_file(name, expected);
-    if (strcmp(expected, file) != 0) {
-        complain(c, "images/%s: the record is of \"%.200s\", whose place is another", file, name);
-        return false;
-    }
-    copy = xasprintf("image %s", name);
-    bool is_whole = use_layers(c, record, copy);
-    free(copy);
-    if (is_whole && record_to_image(c->store, record, name, &image, &err) < 0) {
-        (void)is_passing(c, err.sys);
-        complain(c, "image %s: %s", name, err.msg);
-        is_whole = false;
-    }
-    (void)image_free(image);
-    return is_whole;
-}
-
 static void check_record(struct check *c, const char *file)
 {
     JSON_OWNED record = NULL;
+    CLEANUP(image_free_p) struct image *image = NULL;
     struct err err = ERR_INIT;
+    char expected[RECORD_FILE];
     c->records++;
     bool is_sound = layout_read_json(c->store->images_fd, file, &record, &err) == 0;
+    const char *name = json_get_str(record, "name", "");
+    CLEANUP(free_p) char *what = xasprintf("image %s", name);
+    record_file(name, expected);
     if (!is_sound) {
         (void)is_passing(c, err.sys);
         complain(c, "images/%s: %s", file, err.msg);
+    } else if (strcmp(expected, file) != 0) {
+        complain(c, "images/%s: the record is of \"%.200s\", whose place is another", file, name);
+        is_sound = false;
     } else {
-        is_sound = is_sound_record(c, record, file);
+        is_sound = use_layers(c, record, what);
+        if (is_sound && record_to_image(c->store, record, name, &image, &err) < 0) {
+            (void)is_passing(c, err.sys);
+            complain(c, "%s: %s", what, err.msg);
+            is_sound = false;
+        }
     }
     if (!is_sound && c->is_repair)
         (void)unlinkat(c->store->images_fd, file, 0); /* on failure the reported problem still names it */

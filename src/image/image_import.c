@@ -13,11 +13,11 @@
 #include "archive/tar_stream.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/strlist.h"
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/staging.h"
 #include "image/unpack.h"
-#include "image/word_list.h"
 #include "os/write_all.h"
 
 enum kind { KIND_ROOTFS, KIND_DOCKER, KIND_OCI };
@@ -47,16 +47,6 @@ static void show_progress(void *arg, int64_t packed_bytes)
         s->on_progress(s->progress_arg, packed_bytes, im->file_bytes);
 }
 
-static bool is_one_of(const char *name, const char *const *list)
-{
-    for (; *list; list++) {
-        size_t n = strlen(*list);
-        if (strncmp(name, *list, n) == 0 && (name[n] == '\0' || name[n] == '/'))
-            return true;
-    }
-    return false;
-}
-
 static int detect_kind(struct importer *im, enum kind *ret, struct err *err)
 {
     static const char *const rootfs_names[] = { "bin", "dev",  "etc", "home", "lib", "lib64", "proc", "root",
@@ -75,7 +65,12 @@ static int detect_kind(struct importer *im, enum kind *ret, struct err *err)
             break; /* unpacking reports it with the entry's name */
         while (name[0] == '.' && name[1] == '/')
             name += 2;
-        if (is_one_of(name, rootfs_names))
+        bool is_rootfs = false;
+        for (const char *const *top = rootfs_names; *top && !is_rootfs; top++) {
+            size_t n = strlen(*top);
+            is_rootfs = strncmp(name, *top, n) == 0 && (name[n] == '\0' || name[n] == '/');
+        }
+        if (is_rootfs)
             break;
         has_layout |= strcmp(name, "oci-layout") == 0;
         has_index |= strcmp(name, "index.json") == 0;
@@ -123,31 +118,6 @@ static int spread_file(struct importer *im, struct tar_stream *t, struct blob *b
     return r;
 }
 
-static int spread_entry(struct importer *im, struct tar_stream *t, const struct archive_member *entry, struct err *err)
-{
-    const char *name = entry->path;
-    char path[IMAGE_LIMITS_PATH_BYTES + 1] = "";
-    if (!name)
-        return err_set(err, ERR_INVALID, 0, "the archive has an entry without a readable name");
-    int r = unpack_clean_name(name, &im->store->limits, path, err);
-    if (r < 0)
-        return r;
-    const char *link = entry->hardlink ? entry->hardlink : entry->symlink;
-    if (!link && !S_ISREG(entry->mode))
-        return 0;
-    if (im->n_blobs == IMAGE_LIMITS_BLOBS)
-        return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d files in an image archive", path,
-                       IMAGE_LIMITS_BLOBS);
-    struct blob *b = &im->blobs[im->n_blobs++];
-    *b = (struct blob){ .path = xstrdup(path) };
-    if (!link)
-        return spread_file(im, t, b, err);
-    while (strncmp(link, "../", 3) == 0) /* "<id>/layer.tar" links to "../<other id>/layer.tar" */
-        link += 3;
-    b->alias = xstrndup(link, IMAGE_LIMITS_PATH_BYTES);
-    return 0;
-}
-
 static int extract_blobs(struct importer *im, struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
@@ -158,8 +128,26 @@ static int extract_blobs(struct importer *im, struct err *err)
         return r;
     im->blobs = xzalloc(IMAGE_LIMITS_BLOBS * sizeof(*im->blobs));
     while ((r = tar_stream_next(t, &entry, err)) > 0) {
-        r = spread_entry(im, t, &entry, err);
+        const char *name = entry.path;
+        char path[IMAGE_LIMITS_PATH_BYTES + 1] = "";
+        if (!name)
+            return err_set(err, ERR_INVALID, 0, "the archive has an entry without a readable name");
+        r = unpack_clean_name(name, &im->store->limits, path, err);
         if (r < 0)
+            return r;
+        const char *link = entry.hardlink ? entry.hardlink : entry.symlink;
+        if (!link && !S_ISREG(entry.mode))
+            continue;
+        if (im->n_blobs == IMAGE_LIMITS_BLOBS)
+            return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d files in an image archive", path,
+                           IMAGE_LIMITS_BLOBS);
+        struct blob *b = &im->blobs[im->n_blobs++];
+        *b = (struct blob){ .path = xstrdup(path) };
+        while (link && strncmp(link, "../", 3) == 0) /* "<id>/layer.tar" links to "../<other id>/layer.tar" */
+            link += 3;
+        if (link)
+            b->alias = xstrndup(link, IMAGE_LIMITS_PATH_BYTES);
+        else if ((r = spread_file(im, t, b, err)) < 0)
             return r;
         show_progress(im, tar_stream_packed_bytes(t));
     }
@@ -238,7 +226,7 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
         r = manifest_parse_config(text, len, &im->staging.config, err);
     if (r < 0)
         return r;
-    size_t n = word_list_len(parts->layers), n_ids = word_list_len(im->staging.config.diff_ids);
+    size_t n = strlist_count(parts->layers), n_ids = strlist_count(im->staging.config.diff_ids);
     if (n != n_ids)
         return err_set(err, ERR_INVALID, 0, "the manifest has %zu layers, the image config %zu", n, n_ids);
     for (size_t i = 0; parts->layers && parts->layers[i]; i++) {
@@ -251,17 +239,6 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
             return err_wrap(err, r, "layer %zu of %zu", i + 1, n);
     }
     return 0;
-}
-
-static int import_docker(struct importer *im, struct err *err)
-{
-    CLEANUP(free_p) char *text = NULL;
-    CLEANUP(manifest_parts_done) struct manifest_parts parts = { 0 };
-    size_t len = 0;
-    int r = read_blob(im, "manifest.json", &text, &len, err);
-    if (r == 0)
-        r = manifest_parse_docker(text, len, &parts, err);
-    return r < 0 ? r : import_parts(im, &parts, err);
 }
 
 static int import_oci(struct importer *im, struct err *err)
@@ -300,9 +277,15 @@ static int unpack_archive(struct importer *im, struct err *err)
     if (kind == KIND_ROOTFS)
         return import_layer(im, im->fd, NULL, err);
     r = extract_blobs(im, err);
-    if (r < 0)
-        return r;
-    return kind == KIND_DOCKER ? import_docker(im, err) : import_oci(im, err);
+    if (r < 0 || kind == KIND_OCI)
+        return r < 0 ? r : import_oci(im, err);
+    CLEANUP(free_p) char *text = NULL;
+    CLEANUP(manifest_parts_done) struct manifest_parts parts = { 0 };
+    size_t len = 0;
+    r = read_blob(im, "manifest.json", &text, &len, err);
+    if (r == 0)
+        r = manifest_parse_docker(text, len, &parts, err);
+    return r < 0 ? r : import_parts(im, &parts, err);
 }
 
 static struct importer *importer_free(struct importer *im)

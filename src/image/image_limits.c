@@ -3,23 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int load_one(const char *variable, int64_t fallback, int64_t min, int64_t max, int64_t *ret, struct err *err)
-{
-    const char *text = getenv(variable);
-    if (!text || !*text) {
-        *ret = fallback;
-        return 0;
-    }
-    char *end = NULL;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value < min || value > max)
-        return err_set(err, ERR_INVALID, 0, "%s is \"%s\": it must be a number from %lld to %lld", variable, text,
-                       (long long)min, (long long)max);
-    *ret = value;
-    return 0;
-}
-
 int image_limits_load(struct image_limits *ret, struct err *err)
 {
     struct image_limits l;
@@ -37,9 +20,13 @@ int image_limits_load(struct image_limits *ret, struct err *err)
         { "III_DISK_RESERVE_MB", 64, 0, 1000000000, &l.reserve_mb },
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        int r = load_one(all[i].variable, all[i].fallback, all[i].min, all[i].max, all[i].slot, err);
-        if (r < 0)
-            return r;
+        const char *text = getenv(all[i].variable);
+        char *end = NULL;
+        errno = 0;
+        *all[i].slot = text && *text ? strtoll(text, &end, 10) : all[i].fallback;
+        if (errno != 0 || (end && *end != '\0') || *all[i].slot < all[i].min || *all[i].slot > all[i].max)
+            return err_set(err, ERR_INVALID, 0, "%s is \"%s\": it must be a number from %lld to %lld", all[i].variable,
+                           text, (long long)all[i].min, (long long)all[i].max);
     }
     *ret = l;
     return 0;

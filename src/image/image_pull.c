@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/strlist.h"
 #include "image/blob_fetch.h"
 #include "image/image.h"
 #include "image/image_remote.h"
@@ -18,7 +19,6 @@
 #include "image/reference.h"
 #include "image/registry_client.h"
 #include "image/staging.h"
-#include "image/word_list.h"
 
 #define FETCHERS    3
 #define INDEX_DEPTH 3
@@ -75,13 +75,9 @@ static int find_manifest(struct puller *p, struct err *err)
     }
     if (r == 0)
         r = manifest_parse_image(doc.text, doc.len, &p->manifest, err);
-    if (r == 0)
-        memcpy(p->manifest_hex, doc.hex, DIGEST_HEX);
-    return r;
-}
-
-static int check_sizes(const struct puller *p, struct err *err)
-{
+    if (r < 0)
+        return r;
+    memcpy(p->manifest_hex, doc.hex, DIGEST_HEX);
     int64_t max = p->store->limits.bytes, sum = 0;
     if (p->manifest.config.size > IMAGE_LIMITS_JSON_BYTES)
         return err_set(err, ERR_TOO_LARGE, 0, "its config has %lld bytes, the limit is %d",
@@ -100,20 +96,6 @@ static int add_to_buf(void *arg, const void *data, size_t len)
     return buf_add(arg, data, len);
 }
 
-/* A single-platform image states its platform in its config. */
-static int check_platform(const char *text, size_t len, struct err *err)
-{
-    JSON_OWNED doc = NULL;
-    int r = json_read(text, len, &doc, err);
-    if (r < 0)
-        return r;
-    const char *arch = json_get_str(doc, "architecture", ""), *os = json_get_str(doc, "os", "linux");
-    if (strcmp(os, "linux") != 0 || (*arch && strcmp(arch, manifest_architecture()) != 0))
-        return err_set(err, ERR_NOT_FOUND, 0, "it is for %.40s/%.40s, this host is linux/%s", os, arch,
-                       manifest_architecture());
-    return 0;
-}
-
 static int read_config(struct puller *p, struct err *err)
 {
     const struct manifest_blob *blob = &p->manifest.config;
@@ -127,10 +109,17 @@ static int read_config(struct puller *p, struct err *err)
     digest_of(buf_text(&text), text.len, hex);
     if (strcmp(hex, blob->hex) != 0)
         return err_set(err, ERR_UPSTREAM, 0, "its config is damaged: the digest is %s, not %s", hex, blob->hex);
-    r = check_platform(buf_text(&text), text.len, err);
-    if (r == 0)
-        r = manifest_parse_config(buf_text(&text), text.len, &p->staging.config, err);
-    size_t n_ids = word_list_len(p->staging.config.diff_ids);
+    JSON_OWNED doc = NULL;
+    r = json_read(buf_text(&text), text.len, &doc, err);
+    if (r < 0)
+        return r;
+    /* A single-platform image states its platform here. */
+    const char *arch = json_get_str(doc, "architecture", ""), *os = json_get_str(doc, "os", "linux");
+    if (strcmp(os, "linux") != 0 || (*arch && strcmp(arch, manifest_architecture()) != 0))
+        return err_set(err, ERR_NOT_FOUND, 0, "it is for %.40s/%.40s, this host is linux/%s", os, arch,
+                       manifest_architecture());
+    r = manifest_parse_config(buf_text(&text), text.len, &p->staging.config, err);
+    size_t n_ids = strlist_count(p->staging.config.diff_ids);
     if (r == 0 && n_ids != p->manifest.n_layers)
         r = err_set(err, ERR_UPSTREAM, 0, "its manifest has %zu layers, its config %zu", p->manifest.n_layers, n_ids);
     return r;
@@ -211,20 +200,6 @@ static int unpack_one(struct puller *p, size_t at, struct err *err)
     return r;
 }
 
-/* The download that failed first is the cause; the others were only stopped. */
-static int first_cause(struct puller *p, int r, struct err *err)
-{
-    for (size_t i = 0; r == -ECANCELED && i < p->manifest.n_layers; i++) {
-        struct err why = ERR_INIT;
-        int fetched = p->fetches[i] ? blob_fetch_wait(p->fetches[i], &why) : 0;
-        if (fetched < 0 && fetched != -ECANCELED) {
-            *err = why;
-            return fetched;
-        }
-    }
-    return r;
-}
-
 static int take_layers(struct puller *p, struct err *err)
 {
     int r = start_fetching(p, err);
@@ -239,26 +214,16 @@ static int take_layers(struct puller *p, struct err *err)
         atomic_store(&p->state->is_stopped, true);
     for (size_t i = 0; i < p->n_threads; i++)
         (void)pthread_join(p->threads[i], NULL); /* our threads, joined once */
-    return p->n_threads ? first_cause(p, r, err) : r;
-}
-
-/* Whether downloaded bytes can help another attempt. */
-static bool is_worth_keeping(int r, const struct err *err)
-{
-    return r < 0 && (err->code == ERR_UPSTREAM || err->code == ERR_CAPACITY || err->code == ERR_NOT_FOUND);
-}
-
-static void puller_done(struct puller *p, bool is_keeping)
-{
-    for (size_t i = 0; i < p->manifest.n_layers; i++) {
-        if (p->fetches[i] && !is_keeping)
-            blob_fetch_discard(p->fetches[i]);
-        (void)blob_fetch_free(p->fetches[i]);
+    /* The download that failed first is the cause; the others were only stopped. */
+    for (size_t i = 0; p->n_threads && r == -ECANCELED && i < p->manifest.n_layers; i++) {
+        struct err why = ERR_INIT;
+        int fetched = p->fetches[i] ? blob_fetch_wait(p->fetches[i], &why) : 0;
+        if (fetched < 0 && fetched != -ECANCELED) {
+            *err = why;
+            r = fetched;
+        }
     }
-    staging_done(&p->staging);
-    manifest_image_done(&p->manifest);
-    (void)registry_close(p->registry);
-    json_decref(p->known);
+    return r;
 }
 
 static int pull_into(struct puller *p, const char *name, const struct reference *ref,
@@ -267,8 +232,6 @@ static int pull_into(struct puller *p, const char *name, const struct reference 
     int r = registry_open(ref, options, &p->registry, err);
     if (r == 0)
         r = find_manifest(p, err);
-    if (r == 0)
-        r = check_sizes(p, err);
     if (r == 0)
         r = read_config(p, err);
     if (r == 0)
@@ -305,7 +268,17 @@ static int pull_once(struct image_store *s, const char *name, const struct image
     r = staging_init(&p->staging, s, err);
     if (r == 0)
         r = pull_into(p, name, &ref, &options, ret, err);
-    puller_done(p, is_worth_keeping(r, err));
+    /* Whether downloaded bytes can help another attempt. */
+    bool is_keeping = r < 0 && (err->code == ERR_UPSTREAM || err->code == ERR_CAPACITY || err->code == ERR_NOT_FOUND);
+    for (size_t i = 0; i < p->manifest.n_layers; i++) {
+        if (p->fetches[i] && !is_keeping)
+            blob_fetch_discard(p->fetches[i]);
+        (void)blob_fetch_free(p->fetches[i]);
+    }
+    staging_done(&p->staging);
+    manifest_image_done(&p->manifest);
+    (void)registry_close(p->registry);
+    json_decref(p->known);
     free(p);
     if (r < 0 && err->code == ERR_INVALID)
         err->code = ERR_UPSTREAM; /* the name was valid: the registry caused the error */
@@ -317,24 +290,19 @@ static json_t *text_or_null(const char *s)
     return s ? json_string(s) : json_null();
 }
 
-static int pull_remotely(struct image_store *s, const char *name, const struct image_pull_options *options,
-                         struct image_pull_state *state, struct image **ret, struct err *err)
-{
-    json_t *request =
-        json_pack("{s:s, s:s, s:o, s:o, s:I}", "op", "pull", "name", name, "mirrors", text_or_null(options->mirrors),
-                  "plainHosts", text_or_null(options->plain_hosts), "diskBytes", (json_int_t)options->disk_bytes);
-    int r = image_remote_work(s->remote, request, &(struct image_remote_how){ .state = state, .is_untrusted = true },
-                              NULL, err);
-    return r < 0 ? r : image_resolve(s, name, ret, err);
-}
-
 int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
                struct image_pull_state *state, struct image **ret, struct err *err)
 {
     struct err why = ERR_INIT;
     int r = image_name_check(name, &why);
-    if (r == 0 && s->remote)
-        return pull_remotely(s, name, options, state, ret, err);
+    if (r == 0 && s->remote) {
+        json_t *request = json_pack("{s:s, s:s, s:o, s:o, s:I}", "op", "pull", "name", name, "mirrors",
+                                    text_or_null(options->mirrors), "plainHosts", text_or_null(options->plain_hosts),
+                                    "diskBytes", (json_int_t)options->disk_bytes);
+        const struct image_remote_how how = { .state = state, .is_untrusted = true };
+        r = image_remote_work(s->remote, request, &how, NULL, err);
+        return r < 0 ? r : image_resolve(s, name, ret, err);
+    }
     for (int tries = 0; r == 0 && tries < 3; tries++) {
         why = (struct err)ERR_INIT;
         r = pull_once(s, name, options, state, ret, &why);

@@ -49,13 +49,6 @@ struct image_helper *image_helper_unref(struct image_helper *h)
     return NULL;
 }
 
-static struct image_helper *helper_new(int sock)
-{
-    struct image_helper *h = xzalloc(sizeof(*h));
-    *h = (struct image_helper){ .refs = 1, .sock = sock };
-    return h;
-}
-
 static void tool_reap(struct image_remote *r)
 {
     if (r->sock >= 0)
@@ -128,32 +121,6 @@ static int hand_over(struct image_remote *r, int fd, char byte, struct err *err)
     return result;
 }
 
-static void note_progress(const json_t *at, struct image_pull_state *state)
-{
-    atomic_store(&state->done_bytes, json_get_int(at, "done", 0));
-    atomic_store(&state->total_bytes, json_get_int(at, "total", 0));
-    atomic_store(&state->layers_done, (int)json_get_int(at, "layersDone", 0));
-    atomic_store(&state->layers, (int)json_get_int(at, "layers", 0));
-}
-
-static int read_error(const json_t *e, struct err *err)
-{
-    int64_t code = json_get_int(e, "code", ERR_INTERNAL), sys = json_get_int(e, "sys", 0);
-    int64_t result = json_get_int(e, "result", -EIO);
-    if (code <= ERR_NONE || code >= ERR_COUNT)
-        code = ERR_INTERNAL;
-    if (err) {
-        *err = (struct err){ .code = (enum err_code)code, .sys = sys > 0 && sys < 4096 ? (int)sys : 0 };
-        (void)snprintf(err->msg, sizeof(err->msg), "%s", json_get_str(e, "msg", "the image tool gave no reason"));
-    }
-    return result < 0 && result > -4096 ? (int)result : -EIO;
-}
-
-static bool is_unwanted(const atomic_bool *stop, struct image_pull_state *state)
-{
-    return (stop && atomic_load(stop)) || (state && atomic_load(&state->is_cancelled));
-}
-
 /* Reads one reply. 1: more follow; -EPIPE without err: the tool's child exited without a reply. */
 static int read_reply(int sock, char *text, struct image_pull_state *state, json_t **ret, struct err *err)
 {
@@ -166,15 +133,30 @@ static int read_reply(int sock, char *text, struct image_pull_state *state, json
     if (r < 0)
         return r;
     if (json_get(answer, "progress")) {
-        if (state)
-            note_progress(json_get(answer, "progress"), state);
+        const json_t *at = json_get(answer, "progress");
+        if (state) {
+            atomic_store(&state->done_bytes, json_get_int(at, "done", 0));
+            atomic_store(&state->total_bytes, json_get_int(at, "total", 0));
+            atomic_store(&state->layers_done, (int)json_get_int(at, "layersDone", 0));
+            atomic_store(&state->layers, (int)json_get_int(at, "layers", 0));
+        }
         return 1;
     }
-    if (json_get(answer, "error"))
-        return read_error(json_get(answer, "error"), err);
-    if (ret)
-        *ret = json_incref(answer);
-    return 0;
+    const json_t *e = json_get(answer, "error");
+    if (!e) {
+        if (ret)
+            *ret = json_incref(answer);
+        return 0;
+    }
+    int64_t code = json_get_int(e, "code", ERR_INTERNAL), sys = json_get_int(e, "sys", 0);
+    int64_t result = json_get_int(e, "result", -EIO);
+    if (code <= ERR_NONE || code >= ERR_COUNT)
+        code = ERR_INTERNAL;
+    if (err) {
+        *err = (struct err){ .code = (enum err_code)code, .sys = sys > 0 && sys < 4096 ? (int)sys : 0 };
+        (void)snprintf(err->msg, sizeof(err->msg), "%s", json_get_str(e, "msg", "the image tool gave no reason"));
+    }
+    return result < 0 && result > -4096 ? (int)result : -EIO;
 }
 
 /* One call in progress. */
@@ -192,7 +174,9 @@ static int call_await(const struct call *c, int sock, json_t **ret, struct err *
     for (int r = 1; r == 1;) {
         struct pollfd p = { .fd = sock, .events = POLLIN };
         int ready = poll(&p, 1, c->how.stop || c->how.state ? LOOK_MS : -1);
-        if (!is_told && is_unwanted(c->how.stop, c->how.state)) {
+        bool is_unwanted =
+            (c->how.stop && atomic_load(c->how.stop)) || (c->how.state && atomic_load(&c->how.state->is_cancelled));
+        if (!is_told && is_unwanted) {
             is_told = true;
             (void)send(sock, "s", 1, MSG_NOSIGNAL); /* if the child has exited, the reply tells */
         }
@@ -200,15 +184,6 @@ static int call_await(const struct call *c, int sock, json_t **ret, struct err *
             return r;
     }
     return -EIO;
-}
-
-/* -EPIPE without err: no helper, or it has exited. */
-static int ask_helper(const struct call *c, json_t **ret, struct err *err)
-{
-    struct image_helper *h = c->how.helper;
-    struct iovec parts[2] = { { c->text, c->len }, { NULL, 0 } };
-    int r = h && h->sock >= 0 ? seqsock_send(h->sock, parts, NULL, 0) : -EPIPE;
-    return r < 0 ? -EPIPE : call_await(c, h->sock, ret, err);
 }
 
 static int call_once(const struct call *c, json_t **ret, struct err *err)
@@ -224,10 +199,12 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     (void)close(pair[1]); /* the tool's */
     if (r == 0)
         r = call_await(c, pair[0], ret, err);
-    if (r == 0 && c->how.keep)
-        *c->how.keep = helper_new(pair[0]);
-    else
+    if (r == 0 && c->how.keep) {
+        *c->how.keep = xzalloc(sizeof(**c->how.keep));
+        **c->how.keep = (struct image_helper){ .refs = 1, .sock = pair[0] };
+    } else {
         (void)close(pair[0]); /* all replies were read */
+    }
     return r;
 }
 
@@ -240,7 +217,12 @@ int image_remote_work(struct image_remote *r, json_t *request, const struct imag
     json_decref(request);
     if (!text || c.len >= IMAGE_REMOTE_MESSAGE)
         return err_set(err, ERR_TOO_LARGE, 0, "a request to the image tool of %zu bytes", c.len);
-    int result = ask_helper(&c, ret_answer, &own);
+    /* -EPIPE without an error: no helper, or it has exited. */
+    struct iovec parts[2] = { { c.text, c.len }, { NULL, 0 } };
+    const struct image_helper *h = how->helper;
+    int result = h && h->sock >= 0 && seqsock_send(h->sock, parts, NULL, 0) >= 0
+                     ? call_await(&c, h->sock, ret_answer, &own)
+                     : -EPIPE;
     for (int tries = 0; tries < 2 && result == -EPIPE && !own.code; tries++)
         result = call_once(&c, ret_answer, &own);
     if (result < 0 && !own.code)

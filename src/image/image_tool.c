@@ -251,18 +251,6 @@ static const struct {
             { "host", op_host, false, false },     { "bytes", op_bytes, false, false },
             { "stack", op_stack, false, false },   { "discard", op_discard, false, false } };
 
-static int run_operation(struct tool *t, const json_t *q, json_t *answer, struct err *err)
-{
-    const char *name = json_get_str(q, "op", "");
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
-        if (strcmp(ops[i].name, name) != 0)
-            continue;
-        t->has_read_untrusted |= ops[i].reads_untrusted;
-        return ops[i].is_long ? run_watched(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
-    }
-    return err_set(err, ERR_INVALID, 0, "the image tool knows no \"%.40s\"", name);
-}
-
 /* --- privileges of the tool itself --- */
 
 /* Owners, modes and attributes of untrusted files; the last one only because overlayfs keeps its markers in
@@ -283,8 +271,18 @@ static bool serve_call(struct tool *t, int confined, const struct err *why)
     if (n <= 0)
         return false;
     int r = confined < 0 ? confined : json_read(text, (size_t)n, &q, &err);
-    if (r == 0)
-        r = run_operation(t, q, answer, &err);
+    if (r == 0) {
+        const char *name = json_get_str(q, "op", "");
+        size_t i = 0;
+        while (i < sizeof(ops) / sizeof(*ops) && strcmp(ops[i].name, name) != 0)
+            i++;
+        if (i == sizeof(ops) / sizeof(*ops)) {
+            r = err_set(&err, ERR_INVALID, 0, "the image tool knows no \"%.40s\"", name);
+        } else {
+            t->has_read_untrusted |= ops[i].reads_untrusted;
+            r = ops[i].is_long ? run_watched(t, ops[i].fn, q, answer, &err) : ops[i].fn(t, q, answer, &err);
+        }
+    }
     if (r < 0)
         send_json(t, json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err.code, "sys", err.sys,
                                "msg", json_text(err.msg, strlen(err.msg))));

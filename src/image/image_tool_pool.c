@@ -53,31 +53,6 @@ struct spares {
 
 /* --- confinement of a child --- */
 
-static int make_rules(const char *data_dir, struct err *err)
-{
-    CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
-    CLEANUP(free_p) char *boxes = xasprintf("%s/boxes", data_dir);
-    CLEANUP(free_p) char *docker = docker_credentials_path();
-    const struct confine_place places[] = {
-        { images, CONFINE_UNPACK },
-        { boxes, CONFINE_UNPACK }, /* the same rights: landlock denies moving a file to where more is allowed */
-        { "/dev/null", CONFINE_WRITE },
-        { docker ? docker : "/dev/null", CONFINE_READ },
-        { "/etc", CONFINE_READ },
-        { "/usr", CONFINE_READ },
-        { "/lib", CONFINE_READ },
-        { "/lib64", CONFINE_READ },
-        { "/run/systemd/resolve", CONFINE_READ },
-        { "/run/NetworkManager", CONFINE_READ },
-        { "/run/resolvconf", CONFINE_READ },
-        { "/proc", CONFINE_READ },
-        { "/dev/urandom", CONFINE_READ }
-    };
-    if (docker_credentials_has_helper())
-        return UNRULED; /* a credential helper may need any file */
-    return confine_files_prepare(places, sizeof(places) / sizeof(*places), err);
-}
-
 static struct stamp stamp_now(void)
 {
     struct stat st;
@@ -105,23 +80,30 @@ static void renew_rules(struct spares *s, const struct stamp *now)
     int64_t at = clock_mono_us();
     if (s->rules_us && is_stamp(now, &s->rules_stamp) && at - s->rules_us < RULES_US)
         return;
+    CLEANUP(free_p) char *images = xasprintf("%s/images", s->data_dir);
+    CLEANUP(free_p) char *boxes = xasprintf("%s/boxes", s->data_dir);
+    CLEANUP(free_p) char *docker = docker_credentials_path();
+    const struct confine_place places[] = {
+        { images, CONFINE_UNPACK },
+        { boxes, CONFINE_UNPACK }, /* the same rights: landlock denies moving a file to where more is allowed */
+        { "/dev/null", CONFINE_WRITE },
+        { docker ? docker : "/dev/null", CONFINE_READ },
+        { "/etc", CONFINE_READ },
+        { "/usr", CONFINE_READ },
+        { "/lib", CONFINE_READ },
+        { "/lib64", CONFINE_READ },
+        { "/run/systemd/resolve", CONFINE_READ },
+        { "/run/NetworkManager", CONFINE_READ },
+        { "/run/resolvconf", CONFINE_READ },
+        { "/proc", CONFINE_READ },
+        { "/dev/urandom", CONFINE_READ }
+    };
     drop_rules(s);
     s->rules_err = (struct err)ERR_INIT;
-    s->rules = make_rules(s->data_dir, &s->rules_err);
+    if (!docker_credentials_has_helper()) /* a credential helper may need any file */
+        s->rules = confine_files_prepare(places, sizeof(places) / sizeof(*places), &s->rules_err);
     s->rules_stamp = *now;
     s->rules_us = at;
-}
-
-/* In the child. */
-static int confine(struct spares *s, struct err *err)
-{
-    int r = s->rules;
-    if (s->rules >= 0)
-        r = confine_files_enter(s->rules, err);
-    else
-        *err = s->rules_err;
-    drop_rules(s);
-    return r == UNRULED ? 0 : r;
 }
 
 /* --- life of a child --- */
@@ -135,27 +117,21 @@ static int receive_socket(int sock, char *ret_byte)
     return n > 0 && n_fds == 1 ? fd : NO_FD;
 }
 
-/* Closes the tool's control socket and those of other children. */
-static int close_others(struct spares *s, int sock)
-{
-    for (size_t i = 0; i < s->n; i++)
-        (void)close(s->kids[i].sock);
-    if (dup2(sock, s->control) < 0 || fcntl(s->control, F_SETFD, FD_CLOEXEC) < 0)
-        return -errno;
-    (void)close(sock);
-    return s->control;
-}
-
 /* Serves calls until its socket closes. */
 static void child_run(struct spares *s, int pair_end)
 {
-    struct err err = ERR_INIT;
+    struct err err = s->rules_err;
     char byte = 'i';
     (void)signal(SIGCHLD, SIG_DFL); /* a child may have children: credential helpers */
-    int sock = close_others(s, pair_end);
-    if (sock < 0)
+    for (size_t i = 0; i < s->n; i++)
+        (void)close(s->kids[i].sock); /* those of other children */
+    int sock = s->control;            /* the tool's: ours takes its place */
+    if (dup2(pair_end, sock) < 0 || fcntl(sock, F_SETFD, FD_CLOEXEC) < 0)
         return;
-    int r = confine(s, &err), call;
+    (void)close(pair_end);
+    int r = s->rules >= 0 ? confine_files_enter(s->rules, &err) : s->rules == UNRULED ? 0 : s->rules;
+    drop_rules(s);
+    int call;
     while ((call = receive_socket(sock, &byte)) >= 0) {
         bool is_reusable = s->fn(s->arg, call, r, &err);
         (void)close(call); /* all replies were sent */
@@ -217,19 +193,14 @@ static size_t count_idle(const struct spares *s)
     return n;
 }
 
-static void forget_outdated(struct spares *s)
-{
-    struct stamp now = stamp_now();
-    for (size_t i = s->n; i-- > 0;)
-        if (s->kids[i].is_idle && !is_stamp(&now, &s->kids[i].stamp))
-            kid_forget(s, i);
-}
-
 /* Replaces a child that was killed; without any the server sees its call's socket close. */
 static void kid_assign(struct spares *s, int call, char byte)
 {
     struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
-    forget_outdated(s);
+    struct stamp now = stamp_now();
+    for (size_t i = s->n; i-- > 0;)
+        if (s->kids[i].is_idle && !is_stamp(&now, &s->kids[i].stamp))
+            kid_forget(s, i); /* its rules are outdated */
     for (int tries = 0; tries <= SPARES_MAX; tries++) {
         struct kid *k = find_idle(s, byte);
         if (!k && !(k = make_kid(s)))
@@ -242,40 +213,6 @@ static void kid_assign(struct spares *s, int call, char byte)
     }
 }
 
-static void kid_message(struct spares *s, size_t i)
-{
-    char byte;
-    if (recv(s->kids[i].sock, &byte, 1, MSG_DONTWAIT) == 1 && count_idle(s) < SPARES_MAX)
-        s->kids[i].is_idle = true;
-    else
-        kid_forget(s, i); /* it has exited, or there are enough children */
-}
-
-/* No call came for QUIET_MS. */
-static void retire_idle(struct spares *s)
-{
-    for (size_t i = s->n; i-- > 0;)
-        if (s->kids[i].is_idle && s->kids[i].has_served)
-            kid_forget(s, i);
-}
-
-static bool has_idle_used(const struct spares *s)
-{
-    size_t i = 0;
-    while (i < s->n && !(s->kids[i].is_idle && s->kids[i].has_served))
-        i++;
-    return i < s->n;
-}
-
-static bool take_call(struct spares *s)
-{
-    char byte = 0;
-    CLEANUP(close_fd_p) int call = receive_socket(s->control, &byte); /* passed on to the child */
-    if (call >= 0)
-        kid_assign(s, call, byte);
-    return call >= 0;
-}
-
 void image_tool_pool_run(const char *data_dir, int control, image_tool_pool_fn *fn, void *arg)
 {
     struct spares s = { .data_dir = data_dir, .control = control, .fn = fn, .arg = arg, .rules = UNRULED };
@@ -283,16 +220,30 @@ void image_tool_pool_run(const char *data_dir, int control, image_tool_pool_fn *
         struct pollfd set[KIDS_MAX + 1] = { { .fd = control, .events = POLLIN } };
         if (count_idle(&s) == 0)
             (void)make_kid(&s);
-        size_t n = s.n;
-        for (size_t i = 0; i < n; i++)
+        size_t n = s.n, n_used = 0; /* n_used: idle ones that have served */
+        for (size_t i = 0; i < n; i++) {
             set[i + 1] = (struct pollfd){ .fd = s.kids[i].sock, .events = POLLIN };
-        int ready = poll(set, n + 1, has_idle_used(&s) ? QUIET_MS : -1);
-        if (ready == 0)
-            retire_idle(&s);
-        for (size_t i = n; ready > 0 && i-- > 0;)
-            if (set[i + 1].revents)
-                kid_message(&s, i);
-        is_over = ready > 0 && set[0].revents && !take_call(&s);
+            n_used += s.kids[i].is_idle && s.kids[i].has_served;
+        }
+        int ready = poll(set, n + 1, n_used ? QUIET_MS : -1);
+        for (size_t i = n; i-- > 0;) {
+            char byte;
+            if (ready == 0 && s.kids[i].is_idle && s.kids[i].has_served)
+                kid_forget(&s, i); /* no call came for QUIET_MS */
+            if (ready <= 0 || !set[i + 1].revents)
+                continue;
+            if (recv(s.kids[i].sock, &byte, 1, MSG_DONTWAIT) == 1 && count_idle(&s) < SPARES_MAX)
+                s.kids[i].is_idle = true;
+            else
+                kid_forget(&s, i); /* it has exited, or there are enough children */
+        }
+        if (ready > 0 && set[0].revents) {
+            char byte = 0;
+            CLEANUP(close_fd_p) int call = receive_socket(control, &byte); /* passed on to the child */
+            if (call >= 0)
+                kid_assign(&s, call, byte);
+            is_over = call < 0;
+        }
     }
     while (s.n)
         kid_forget(&s, 0);

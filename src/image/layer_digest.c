@@ -1,6 +1,5 @@
 #include "image/layer_digest.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,16 +21,6 @@ struct summing {
     struct err *err;
 };
 #define BLOCK (256 * 1024)
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void add_text(struct summing *s, const char *text)
-{
-    digest_add(&s->digest, text, strlen(text) + 1);
-}
 
 static int add_content(struct summing *s, int dir, const char *name)
 {
@@ -63,8 +52,8 @@ static int add_entry(struct summing *s, int dir, const char *name, int depth)
     long long size = S_ISREG(st.st_mode) ? (long long)st.st_size : 0;
     snprintf(head, sizeof(head), "%o %u %u %lld %llx", st.st_mode, st.st_uid, st.st_gid, size,
              S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? (unsigned long long)st.st_rdev : 0ull);
-    add_text(s, name);
-    add_text(s, head);
+    digest_text(&s->digest, name);
+    digest_text(&s->digest, head);
     if (S_ISREG(st.st_mode))
         return add_content(s, dir, name);
     if (S_ISLNK(st.st_mode)) {
@@ -72,7 +61,7 @@ static int add_entry(struct summing *s, int dir, const char *name, int depth)
         if (n < 0)
             return err_sys(s->err, -errno, "read link %s", name);
         target[n] = '\0';
-        add_text(s, target);
+        digest_text(&s->digest, target);
     }
     if (!S_ISDIR(st.st_mode))
         return 0;
@@ -82,44 +71,17 @@ static int add_entry(struct summing *s, int dir, const char *name, int depth)
     if (fd < 0)
         return err_sys(s->err, -errno, "open folder %s", name);
     int r = add_folder(s, fd, depth + 1);
-    add_text(s, "/"); /* marks the end of the folder */
+    digest_text(&s->digest, "/"); /* marks the end of the folder */
     return r;
-}
-
-static int list_names(int fd, char ***ret, size_t *ret_n)
-{
-    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again < 0 ? NULL : fdopendir(again);
-    size_t n = 0, cap = 0;
-    char **names = NULL;
-    if (!d) {
-        close_fd_p(&again);
-        return -errno;
-    }
-    for (struct dirent *e; (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (n == cap) {
-            cap = cap ? cap * 2 : 32;
-            names = xrealloc(names, cap * sizeof(*names));
-        }
-        names[n++] = xstrdup(e->d_name);
-    }
-    (void)closedir(d); /* read only */
-    *ret = names;
-    *ret_n = n;
-    return 0;
 }
 
 static int add_folder(struct summing *s, int fd, int depth)
 {
     char **names = NULL;
     size_t n = 0;
-    int r = list_names(fd, &names, &n);
+    int r = layer_tree_names(fd, &names, &n);
     if (r < 0)
         return err_sys(s->err, r, "read a folder");
-    if (n)
-        qsort(names, n, sizeof(*names), compare_names);
     for (size_t i = 0; i < n; i++) {
         if (r >= 0)
             r = add_entry(s, fd, names[i], depth);
@@ -129,26 +91,23 @@ static int add_folder(struct summing *s, int fd, int depth)
     return r;
 }
 
-/* The folder's own path does not count. */
-static int add_layer(struct summing *s, const char *path)
-{
-    char head[64];
-    struct stat st;
-    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_sys(s->err, -errno, "open layer %s", path);
-    snprintf(head, sizeof(head), "layer %o %u %u", st.st_mode, st.st_uid, st.st_gid);
-    add_text(s, head);
-    return add_folder(s, fd, 0);
-}
-
 int layer_digest_of(char *const *folders, const atomic_bool *stop, char ret[DIGEST_HEX], struct err *err)
 {
     struct summing s = { .block = xrealloc(NULL, BLOCK), .stop = stop, .err = err };
     int r = 0;
     digest_init(&s.digest);
-    for (size_t i = 0; folders && folders[i] && r >= 0; i++)
-        r = add_layer(&s, folders[i]);
+    for (size_t i = 0; folders && folders[i] && r >= 0; i++) {
+        char head[64]; /* the folder's own path does not count */
+        struct stat st;
+        CLEANUP(close_fd_p) int fd = open(folders[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0) {
+            r = err_sys(err, -errno, "open layer %s", folders[i]);
+            break;
+        }
+        snprintf(head, sizeof(head), "layer %o %u %u", st.st_mode, st.st_uid, st.st_gid);
+        digest_text(&s.digest, head);
+        r = add_folder(&s, fd, 0);
+    }
     digest_hex(&s.digest, ret);
     digest_done(&s.digest);
     free(s.block);

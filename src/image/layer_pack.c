@@ -1,6 +1,5 @@
 #include "image/layer_pack.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,11 +14,11 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "image/image_limits.h"
+#include "image/layer_tree.h"
 
-#define DEPTH_MAX   1024
-#define ENTRIES_MAX 4000000
-#define CHUNK       (128 * 1024)
-#define XATTR_LIST  65536
+#define DEPTH_MAX  1024
+#define CHUNK      (128 * 1024)
+#define XATTR_LIST 65536
 
 struct packer {
     struct archive_writer *out;
@@ -28,43 +27,19 @@ struct packer {
     char *chunk;
 };
 
-static bool is_ours(const char *name)
-{
-    return strncmp(name, "trusted.", 8) == 0 || strncmp(name, "user.overlay.", 13) == 0 ||
-           strncmp(name, "security.selinux", 16) == 0;
-}
-
 static void add_xattrs(struct archive_writer *out, int fd)
 {
     CLEANUP(free_p) char *names = xzalloc(XATTR_LIST);
     CLEANUP(free_p) char *value = xzalloc(IMAGE_LIMITS_XATTR_BYTES);
     ssize_t len = flistxattr(fd, names, XATTR_LIST - 1);
     for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
-        ssize_t n = is_ours(names + at) ? -1 : fgetxattr(fd, names + at, value, IMAGE_LIMITS_XATTR_BYTES);
+        const char *name = names + at;
+        bool is_ours = strncmp(name, "trusted.", 8) == 0 || strncmp(name, "user.overlay.", 13) == 0 ||
+                       strncmp(name, "security.selinux", 16) == 0;
+        ssize_t n = is_ours ? -1 : fgetxattr(fd, name, value, IMAGE_LIMITS_XATTR_BYTES);
         if (n >= 0)
-            archive_writer_xattr(out, names + at, value, (size_t)n);
+            archive_writer_xattr(out, name, value, (size_t)n);
     }
-}
-
-static bool is_opaque(int fd)
-{
-    char value[4];
-    return fgetxattr(fd, "trusted.overlay.opaque", value, sizeof(value)) > 0 ||
-           fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) > 0;
-}
-
-static int put_content(struct packer *p, int fd, const char *path, int64_t size, struct err *err)
-{
-    while (size > 0) {
-        ssize_t n = read(fd, p->chunk, size < CHUNK ? (size_t)size : CHUNK);
-        if (n <= 0)
-            return err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "\"%.200s\": read", path);
-        int r = archive_writer_data(p->out, p->chunk, (size_t)n, err);
-        if (r < 0)
-            return r;
-        size -= n;
-    }
-    return 0;
 }
 
 /* The path under which the same file was written before; NULL: none, and this path is remembered. */
@@ -103,7 +78,14 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
         add_xattrs(p->out, fd);
     }
     int r = archive_writer_member(p->out, &m, err);
-    return r == 0 && S_ISREG(st->st_mode) && !m.hardlink ? put_content(p, fd, path, st->st_size, err) : r;
+    for (int64_t left = S_ISREG(st->st_mode) && !m.hardlink ? st->st_size : 0; r == 0 && left > 0;) {
+        ssize_t n = read(fd, p->chunk, left < CHUNK ? (size_t)left : CHUNK);
+        if (n <= 0)
+            return err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "\"%.200s\": read", path);
+        r = archive_writer_data(p->out, p->chunk, (size_t)n, err);
+        left -= n;
+    }
+    return r;
 }
 
 static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err);
@@ -129,46 +111,18 @@ static int pack_one(struct packer *p, int dir_fd, const char *name, const char *
     return pack_folder(p, fd, path, depth + 1, err);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int list_names(int dir_fd, char ***ret, size_t *ret_n, struct err *err)
-{
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        close_fd_p(&fd);
-        return err_set(err, ERR_INTERNAL, errno, "read a layer folder");
-    }
-    size_t n = 0, cap = 0;
-    char **names = NULL;
-    for (struct dirent *e = readdir(d); e && n < ENTRIES_MAX; e = readdir(d)) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (n == cap) {
-            cap = cap ? cap * 2 : 64;
-            names = xrealloc(names, cap * sizeof(*names));
-        }
-        names[n++] = xstrdup(e->d_name);
-    }
-    closedir(d);
-    if (n)
-        qsort(names, n, sizeof(*names), compare_names);
-    *ret = names;
-    *ret_n = n;
-    return 0;
-}
-
 static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err)
 {
     char **names = NULL;
     size_t n = 0;
     if (depth > DEPTH_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d folders deep", path, DEPTH_MAX);
-    int r = list_names(fd, &names, &n, err);
-    if (r == 0 && is_opaque(fd)) {
+    int r = layer_tree_names(fd, &names, &n);
+    if (r < 0)
+        return err_set(err, ERR_INTERNAL, -r, "read a layer folder");
+    char value[4];
+    if (fgetxattr(fd, "trusted.overlay.opaque", value, sizeof(value)) > 0 ||
+        fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) > 0) {
         CLEANUP(free_p) char *mark = xasprintf("%s%s.wh..wh..opq", path, *path ? "/" : "");
         r = archive_writer_file(p->out, mark, 0644, NULL, 0, err);
     }
@@ -181,17 +135,6 @@ static int pack_folder(struct packer *p, int fd, const char *path, int depth, st
     return r;
 }
 
-static int pack_all(struct packer *p, int root_fd, struct err *err)
-{
-    struct stat st;
-    if (fstat(root_fd, &st) < 0)
-        return err_set(err, ERR_INTERNAL, errno, "look at the layer");
-    int r = put_entry(p, root_fd, ".", ".", &st, err);
-    if (r == 0)
-        r = pack_folder(p, root_fd, "", 0, err);
-    return r == 0 ? archive_writer_close(p->out, err) : r;
-}
-
 int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIGEST_HEX], int64_t *ret_bytes,
                      struct err *err)
 {
@@ -201,8 +144,15 @@ int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIG
     int r = archive_writer_new(ARCHIVE_WRITER_TAR, out_fd, &digest, &p.out, err);
     p.seen = map_new();
     p.chunk = xzalloc(CHUNK);
+    struct stat st;
+    if (r == 0 && fstat(root_fd, &st) < 0)
+        r = err_set(err, ERR_INTERNAL, errno, "look at the layer");
     if (r == 0)
-        r = pack_all(&p, root_fd, err);
+        r = put_entry(&p, root_fd, ".", ".", &st, err);
+    if (r == 0)
+        r = pack_folder(&p, root_fd, "", 0, err);
+    if (r == 0)
+        r = archive_writer_close(p.out, err);
     if (r == 0) {
         digest_hex(&digest, ret_hex);
         *ret_bytes = archive_writer_bytes(p.out);

@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 
 #define DEPTH_MAX  64
@@ -116,6 +118,39 @@ int layer_tree_remove_at(int dir_fd, const char *name)
             return -errno;
     }
     return -EBUSY;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int layer_tree_names(int dir_fd, char ***ret, size_t *ret_n)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        int r = -errno;
+        close_fd_p(&fd);
+        return r;
+    }
+    size_t n = 0, cap = 0;
+    char **names = NULL;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (is_dot(e->d_name))
+            continue;
+        if (n == cap) {
+            cap = cap ? cap * 2 : 32;
+            names = xrealloc(names, cap * sizeof(*names));
+        }
+        names[n++] = xstrdup(e->d_name);
+    }
+    closedir(d);
+    if (n)
+        qsort(names, n, sizeof(*names), compare_names);
+    *ret = names;
+    *ret_n = n;
+    return 0;
 }
 
 static int64_t size_below(int dir_fd, const char *name, int depth)

@@ -241,25 +241,6 @@ void layout_tmp_done(struct layout_tmp *t)
     t->store = NULL;
 }
 
-/* When a folder's group is not ours, a server that has dropped root reads it: new files get the same group. */
-static void share_with_group(int fd, int dir_fd)
-{
-    struct stat st;
-    if (fstat(dir_fd, &st) == 0 && st.st_gid != getegid() && fchown(fd, (uid_t)-1, st.st_gid) == 0)
-        (void)fchmod(fd, 0660); /* on failure that server reports that it cannot read the file */
-}
-
-static int write_file(int dir_fd, const char *name, const char *text, size_t len, bool is_durable, int for_fd)
-{
-    CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -errno;
-    if (for_fd != dir_fd)
-        share_with_group(fd, for_fd);
-    int r = write_all_write(fd, text, len);
-    return r == 0 && is_durable && fsync(fd) < 0 ? -errno : r;
-}
-
 int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable,
                       struct err *err)
 {
@@ -275,7 +256,18 @@ int layout_write_json(struct image_store *s, int dir_fd, const char *name, const
     int work_fd = is_attached ? dir_fd : s->tmp_fd;
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), part + (is_attached ? strlen(LAYOUT_PART) : 0));
-    int r = write_file(work_fd, part, text, len, is_durable, dir_fd);
+    int fd = openat(work_fd, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int r = fd < 0 ? -errno : 0;
+    /* When a folder's group is not ours, a server that has dropped root reads it: new files get the same group. */
+    struct stat st;
+    if (r == 0 && !is_attached && fstat(dir_fd, &st) == 0 && st.st_gid != getegid() &&
+        fchown(fd, (uid_t)-1, st.st_gid) == 0)
+        (void)fchmod(fd, 0660); /* on failure that server reports that it cannot read the file */
+    if (r == 0)
+        r = write_all_write(fd, text, len);
+    if (r == 0 && is_durable && fsync(fd) < 0)
+        r = -errno;
+    close_fd_p(&fd);
     if (r == 0 && renameat(work_fd, part, dir_fd, name) < 0)
         r = -errno;
     if (r < 0) {

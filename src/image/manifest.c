@@ -5,25 +5,25 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/strlist.h"
 #include "image/image.h"
 #include "image/image_limits.h"
-#include "image/word_list.h"
 
 #define BLOB_FOLDER "blobs/sha256/"
 
 void manifest_parts_done(struct manifest_parts *p)
 {
     free(p->config);
-    word_list_free(p->layers);
+    strlist_free(p->layers);
     *p = (struct manifest_parts){ 0 };
 }
 
 void manifest_config_done(struct manifest_config *c)
 {
-    word_list_free(c->env);
-    word_list_free(c->entrypoint);
-    word_list_free(c->cmd);
-    word_list_free(c->diff_ids);
+    strlist_free(c->env);
+    strlist_free(c->entrypoint);
+    strlist_free(c->cmd);
+    strlist_free(c->diff_ids);
     free(c->user);
     free(c->workdir);
     *c = (struct manifest_config){ 0 };
@@ -50,6 +50,32 @@ static int read_object(const char *text, size_t len, const char *what, json_t **
     return r < 0 ? err_wrap(err, r, "%s", what) : 0;
 }
 
+int manifest_words(const json_t *j, const char *what, size_t max_items, size_t max_bytes, char ***ret, struct err *err)
+{
+    if (!j || json_is_null(j)) {
+        *ret = NULL;
+        return 0;
+    }
+    if (!json_is_array(j))
+        return err_set(err, ERR_INVALID, 0, "%s is not a list", what);
+    size_t n = json_array_size(j);
+    if (n > max_items)
+        return err_set(err, ERR_TOO_LARGE, 0, "%s has %zu items, the limit is %zu", what, n, max_items);
+
+    CLEANUP(strlist_free_p) char **list = xzalloc((n + 1) * sizeof(*list));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(j, i);
+        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
+            return err_set(err, ERR_INVALID, 0, "%s, item %zu: not a text without NUL bytes", what, i + 1);
+        if (json_string_length(item) > max_bytes)
+            return err_set(err, ERR_TOO_LARGE, 0, "%s, item %zu: %zu bytes, the limit is %zu", what, i + 1,
+                           json_string_length(item), max_bytes);
+        list[i] = xstrdup(json_string_value(item));
+    }
+    *ret = STEAL(list);
+    return 0;
+}
+
 int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *ret, struct err *err)
 {
     JSON_OWNED doc = NULL;
@@ -64,40 +90,16 @@ int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *r
     const char *config = json_get_str(first, "Config", NULL);
     if (!config || strlen(config) > IMAGE_LIMITS_PATH_BYTES)
         return err_set(err, ERR_INVALID, 0, "manifest.json names no Config");
-    CLEANUP(word_list_free_p) char **layers = NULL;
-    r = word_list_from_json(json_get(first, "Layers"), "manifest.json: Layers", IMAGE_LAYERS_MAX,
-                            IMAGE_LIMITS_PATH_BYTES, &layers, err);
+    CLEANUP(strlist_free_p) char **layers = NULL;
+    r = manifest_words(json_get(first, "Layers"), "manifest.json: Layers", IMAGE_LAYERS_MAX, IMAGE_LIMITS_PATH_BYTES,
+                       &layers, err);
     if (r < 0)
         return r;
-    if (word_list_len(layers) == 0)
+    if (strlist_count(layers) == 0)
         return err_set(err, ERR_INVALID, 0, "manifest.json: the image has no layers");
     ret->config = xstrdup(config);
     ret->layers = STEAL(layers);
     return 0;
-}
-
-static bool is_for_us(const json_t *descriptor)
-{
-    const json_t *platform = json_get(descriptor, "platform");
-    return platform && strcmp(json_get_str(platform, "os", ""), "linux") == 0 &&
-           strcmp(json_get_str(platform, "architecture", ""), manifest_architecture()) == 0;
-}
-
-/* The descriptor for this host's platform; otherwise the only one, when it names no platform. */
-static const json_t *pick_descriptor(const json_t *manifests)
-{
-    const json_t *plain = NULL;
-    size_t n_plain = 0;
-    for (size_t i = 0; i < json_array_size(manifests); i++) {
-        const json_t *d = json_array_get(manifests, i);
-        if (is_for_us(d))
-            return d;
-        if (!json_get(d, "platform")) {
-            plain = plain ? plain : d;
-            n_plain++;
-        }
-    }
-    return n_plain == 1 ? plain : NULL;
 }
 
 int manifest_parse_index(const char *text, size_t len, char ret_hex[DIGEST_HEX], bool *ret_is_index, struct err *err)
@@ -109,7 +111,21 @@ int manifest_parse_index(const char *text, size_t len, char ret_hex[DIGEST_HEX],
     const json_t *manifests = json_get(doc, "manifests");
     if (!json_is_array(manifests) || json_array_size(manifests) > IMAGE_LIMITS_BLOBS)
         return err_set(err, ERR_INVALID, 0, "index.json has no list of manifests");
-    const json_t *picked = pick_descriptor(manifests);
+    /* The descriptor for this host's platform; otherwise the only one that names no platform. */
+    const json_t *picked = NULL, *plain = NULL;
+    size_t n_plain = 0;
+    for (size_t i = 0; i < json_array_size(manifests) && !picked; i++) {
+        const json_t *d = json_array_get(manifests, i), *platform = json_get(d, "platform");
+        if (!platform) {
+            plain = d;
+            n_plain++;
+        } else if (strcmp(json_get_str(platform, "os", ""), "linux") == 0 &&
+                   strcmp(json_get_str(platform, "architecture", ""), manifest_architecture()) == 0) {
+            picked = d;
+        }
+    }
+    if (!picked && n_plain == 1)
+        picked = plain;
     if (!picked)
         return err_set(err, ERR_INVALID, 0, "index.json has no single image for linux/%s among its %zu",
                        manifest_architecture(), json_array_size(manifests));
@@ -210,28 +226,6 @@ static int read_text(const json_t *obj, const char *key, size_t max, char **ret,
     return 0;
 }
 
-static int read_diff_ids(const json_t *doc, struct manifest_config *c, struct err *err)
-{
-    int r = word_list_from_json(json_get(json_get(doc, "rootfs"), "diff_ids"), "image config: diff_ids",
-                                IMAGE_LAYERS_MAX, 128, &c->diff_ids, err);
-    for (size_t i = 0; r == 0 && c->diff_ids && c->diff_ids[i]; i++) {
-        const char *hex = digest_from_ref(c->diff_ids[i]);
-        if (!hex)
-            return err_set(err, ERR_INVALID, 0, "image config: diff_ids, item %zu: not sha256 with 64 hex digits",
-                           i + 1);
-        memmove(c->diff_ids[i], hex, DIGEST_HEX);
-    }
-    return r;
-}
-
-static int check_env(char *const *env, struct err *err)
-{
-    for (size_t i = 0; env && env[i]; i++)
-        if (env[i][0] == '=' || !strchr(env[i], '='))
-            return err_set(err, ERR_INVALID, 0, "image config: Env, item %zu: not NAME=value", i + 1);
-    return 0;
-}
-
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err)
 {
     JSON_OWNED doc = NULL;
@@ -240,18 +234,27 @@ int manifest_parse_config(const char *text, size_t len, struct manifest_config *
         return r;
     const json_t *cfg = json_get(doc, "config");
     CLEANUP(manifest_config_done) struct manifest_config c = { 0 };
-    r = read_diff_ids(doc, &c, err);
+    r = manifest_words(json_get(json_get(doc, "rootfs"), "diff_ids"), "image config: diff_ids", IMAGE_LAYERS_MAX, 128,
+                       &c.diff_ids, err);
+    for (size_t i = 0; r == 0 && c.diff_ids && c.diff_ids[i]; i++) {
+        const char *hex = digest_from_ref(c.diff_ids[i]);
+        if (!hex)
+            return err_set(err, ERR_INVALID, 0, "image config: diff_ids, item %zu: not sha256 with 64 hex digits",
+                           i + 1);
+        memmove(c.diff_ids[i], hex, DIGEST_HEX);
+    }
     if (r == 0)
-        r = word_list_from_json(json_get(cfg, "Env"), "image config: Env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES,
-                                &c.env, err);
+        r = manifest_words(json_get(cfg, "Env"), "image config: Env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &c.env,
+                           err);
+    for (size_t i = 0; r == 0 && c.env && c.env[i]; i++)
+        if (c.env[i][0] == '=' || !strchr(c.env[i], '='))
+            return err_set(err, ERR_INVALID, 0, "image config: Env, item %zu: not NAME=value", i + 1);
     if (r == 0)
-        r = check_env(c.env, err);
+        r = manifest_words(json_get(cfg, "Entrypoint"), "image config: Entrypoint", IMAGE_LIMITS_ARGS,
+                           IMAGE_LIMITS_WORD_BYTES, &c.entrypoint, err);
     if (r == 0)
-        r = word_list_from_json(json_get(cfg, "Entrypoint"), "image config: Entrypoint", IMAGE_LIMITS_ARGS,
-                                IMAGE_LIMITS_WORD_BYTES, &c.entrypoint, err);
-    if (r == 0)
-        r = word_list_from_json(json_get(cfg, "Cmd"), "image config: Cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
-                                &c.cmd, err);
+        r = manifest_words(json_get(cfg, "Cmd"), "image config: Cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                           &c.cmd, err);
     if (r == 0)
         r = read_text(cfg, "User", 255, &c.user, err);
     if (r == 0)

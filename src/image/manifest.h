@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/json.h"
 
 struct manifest_parts {
     char *config;  /* path in the archive */
@@ -42,4 +43,7 @@ void manifest_image_done(struct manifest_image *m);
 int manifest_parse_image(const char *text, size_t len, struct manifest_image *ret, struct err *err);
 bool manifest_is_index(const char *text, size_t len); /* has a list of manifests: use manifest_parse_index() */
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err);
+/* A list of texts without NUL bytes, each at most max_bytes, at most max_items. j NULL or null: *ret becomes NULL. what
+ * names the list in the error. strlist_free(*ret). */
+int manifest_words(const json_t *j, const char *what, size_t max_items, size_t max_bytes, char ***ret, struct err *err);
 const char *manifest_architecture(void); /* of this host, as images name it */

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "image/word_list.h"
+#include "base/strlist.h"
 
 void record_file(const char *name, char ret[RECORD_FILE])
 {
@@ -18,23 +18,9 @@ void record_file(const char *name, char ret[RECORD_FILE])
     (void)snprintf(ret, RECORD_FILE, "%s.json", hex);
 }
 
-/* The id covers what a sandbox sees: layers and configuration, not the name or the time. */
-static void image_id(const json_t *layers, const json_t *config, char ret[DIGEST_HEX + 7])
+static json_t *list_or_null(char *const *list)
 {
-    struct digest d;
-    digest_init(&d);
-    for (size_t i = 0; i < json_array_size(layers); i++) {
-        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
-        digest_add(&d, hex, strlen(hex));
-    }
-    size_t len = 0;
-    CLEANUP(free_p) char *text = json_write(config, &len);
-    if (text)
-        digest_add(&d, text, len);
-    char hex[DIGEST_HEX];
-    digest_hex(&d, hex);
-    digest_done(&d);
-    (void)snprintf(ret, DIGEST_HEX + 7, "sha256:%s", hex);
+    return list ? strlist_to_json(list) : json_null();
 }
 
 json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
@@ -42,22 +28,30 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
 {
     json_t *list = json_array();
     int64_t size = 0;
+    /* The id covers what a sandbox sees: layers and configuration, not the name or the time. */
+    struct digest id;
+    char hex[DIGEST_HEX];
+    digest_init(&id);
     for (size_t i = 0; i < n_layers; i++) {
+        digest_add(&id, layers[i].hex, strlen(layers[i].hex));
         json_array_append_new(
             list, json_pack("{s:s,s:I}", "digest", layers[i].hex, "size", (json_int_t)layers[i].size_bytes));
         size += layers[i].size_bytes;
     }
     json_t *cfg =
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "env", word_list_to_json(config->env), "entrypoint",
-                  word_list_to_json(config->entrypoint), "cmd", word_list_to_json(config->cmd), "user",
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "env", list_or_null(config->env), "entrypoint",
+                  list_or_null(config->entrypoint), "cmd", list_or_null(config->cmd), "user",
                   json_text(config->user ? config->user : "", config->user ? strlen(config->user) : 0), "workdir",
                   json_text(config->workdir ? config->workdir : "", config->workdir ? strlen(config->workdir) : 0),
                   "isHost", config->is_host);
-    char id[DIGEST_HEX + 7];
-    image_id(list, cfg, id);
-    return json_pack("{s:i,s:s,s:s,s:s,s:I,s:I,s:b,s:o,s:o}", "v", 1, "name", name, "id", id, "source", source,
-                     "createdAt", (json_int_t)clock_wall_ms(), "size", (json_int_t)size, "rootless", geteuid() != 0,
-                     "layers", list, "config", cfg);
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(cfg, &len);
+    if (text)
+        digest_add(&id, text, len);
+    digest_end(&id, hex);
+    return json_pack("{s:i,s:s,s:s+,s:s,s:I,s:I,s:b,s:o,s:o}", "v", 1, "name", name, "id", "sha256:", hex, "source",
+                     source, "createdAt", (json_int_t)clock_wall_ms(), "size", (json_int_t)size, "rootless",
+                     geteuid() != 0, "layers", list, "config", cfg);
 }
 
 /* An overlay accepts each folder once. The higher one hides the same one below. */
@@ -69,8 +63,16 @@ static bool is_again_above(const json_t *layers, size_t at, const char *hex)
     return false;
 }
 
-static int read_layers(struct image_store *s, const json_t *record, struct image *i, struct err *err)
+int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret, struct err *err)
 {
+    CLEANUP(image_free_p) struct image *i = xzalloc(sizeof(*i));
+    const json_t *cfg = json_get(record, "config");
+    i->name = xstrdup(asked);
+    i->id = xstrdup(json_get_str(record, "id", ""));
+    i->is_host = json_get_bool(cfg, "isHost", false);
+    i->user = xstrdup(json_get_str(cfg, "user", ""));
+    i->workdir = xstrdup(json_get_str(cfg, "workdir", ""));
+    i->size_bytes = json_get_int(record, "size", 0);
     const json_t *layers = json_get(record, "layers");
     size_t n = json_array_size(layers);
     if (n > IMAGE_LAYERS_MAX)
@@ -89,27 +91,12 @@ static int read_layers(struct image_store *s, const json_t *record, struct image
         i->layer_bytes[i->n_layers] = json_get_int(json_array_get(layers, at), "size", 0);
         i->layers[i->n_layers++] = layout_layer_path(s, hex);
     }
-    return 0;
-}
-
-int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret, struct err *err)
-{
-    CLEANUP(image_free_p) struct image *i = xzalloc(sizeof(*i));
-    const json_t *cfg = json_get(record, "config");
-    i->name = xstrdup(asked);
-    i->id = xstrdup(json_get_str(record, "id", ""));
-    i->is_host = json_get_bool(cfg, "isHost", false);
-    i->user = xstrdup(json_get_str(cfg, "user", ""));
-    i->workdir = xstrdup(json_get_str(cfg, "workdir", ""));
-    i->size_bytes = json_get_int(record, "size", 0);
-    int r = read_layers(s, record, i, err);
+    int r = manifest_words(json_get(cfg, "env"), "env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &i->env, err);
     if (r == 0)
-        r = word_list_from_json(json_get(cfg, "env"), "env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &i->env, err);
+        r = manifest_words(json_get(cfg, "entrypoint"), "entrypoint", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                           &i->entrypoint, err);
     if (r == 0)
-        r = word_list_from_json(json_get(cfg, "entrypoint"), "entrypoint", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
-                                &i->entrypoint, err);
-    if (r == 0)
-        r = word_list_from_json(json_get(cfg, "cmd"), "cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES, &i->cmd, err);
+        r = manifest_words(json_get(cfg, "cmd"), "cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES, &i->cmd, err);
     if (r < 0)
         return r;
     *ret = STEAL(i);

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_HOST   "docker.io"
@@ -15,35 +16,19 @@ static int reference_error(const char *text, const char *why, struct err *err)
     return err_set(err, ERR_INVALID, 0, "image reference \"%.100s\": %s", text, why);
 }
 
-/* "example.com", "localhost", "10.0.0.1:5000": tells a host from the first folder of a path. */
-static bool is_host_like(const char *part, size_t len)
-{
-    return memchr(part, '.', len) || memchr(part, ':', len) || (len == 9 && memcmp(part, "localhost", 9) == 0);
-}
-
-static bool is_port(const char *text)
-{
-    size_t len = strspn(text, "0123456789");
-    unsigned long value = 0;
-    for (size_t i = 0; i < len && value <= 65535; i++)
-        value = value * 10 + (unsigned long)(text[i] - '0');
-    return len > 0 && len <= 5 && text[len] == '\0' && value >= 1 && value <= 65535;
-}
-
-static bool is_label(const char *text, size_t len)
-{
-    return len > 0 && len <= 63 && text[0] != '-' && text[len - 1] != '-' && strspn(text, ALL_DIGITS "-") >= len;
-}
-
 static bool is_host(const char *host)
 {
     const char *colon = strchr(host, ':');
     size_t len = colon ? (size_t)(colon - host) : strlen(host);
-    if (colon && !is_port(colon + 1))
-        return false;
-    while (true) {
+    if (colon) {
+        size_t digits = strspn(colon + 1, "0123456789");
+        long port = digits >= 1 && digits <= 5 && colon[1 + digits] == '\0' ? strtol(colon + 1, NULL, 10) : 0;
+        if (port < 1 || port > 65535)
+            return false;
+    }
+    while (true) { /* one label at a time */
         size_t n = strcspn(host, ".:");
-        if (!is_label(host, n))
+        if (n == 0 || n > 63 || host[0] == '-' || host[n - 1] == '-' || strspn(host, ALL_DIGITS "-") < n)
             return false;
         if (n >= len)
             return true;
@@ -87,12 +72,6 @@ static bool is_repository(const char *text)
     }
 }
 
-static bool is_tag(const char *text)
-{
-    size_t len = strlen(text);
-    return len >= 1 && len <= TAG_MAX && text[0] != '.' && text[0] != '-' && strspn(text, ALL_DIGITS "_.-") == len;
-}
-
 /* Cuts "@sha256:…" and ":tag" off rest. */
 static int cut_tail(const char *text, char *rest, struct reference *r, struct err *err)
 {
@@ -107,10 +86,12 @@ static int cut_tail(const char *text, char *rest, struct reference *r, struct er
     char *slash = strrchr(rest, '/');
     char *colon = strchr(slash ? slash : rest, ':');
     if (colon) {
-        if (!is_tag(colon + 1))
+        const char *tag = colon + 1;
+        size_t len = strlen(tag);
+        if (len < 1 || len > TAG_MAX || *tag == '.' || *tag == '-' || strspn(tag, ALL_DIGITS "_.-") != len)
             return reference_error(text, "a tag is 1 to 128 letters, digits, _ . and -, not beginning with . or -",
                                    err);
-        (void)snprintf(r->tag, sizeof(r->tag), "%.128s", colon + 1);
+        memcpy(r->tag, tag, len + 1);
         *colon = '\0';
     } else if (!at) {
         (void)snprintf(r->tag, sizeof(r->tag), "latest");
@@ -131,9 +112,11 @@ int reference_parse(const char *text, struct reference *ret, struct err *err)
         return result;
     const char *path = rest;
     char *slash = strchr(rest, '/');
-    if (slash && is_host_like(rest, (size_t)(slash - rest))) {
+    size_t n = slash ? (size_t)(slash - rest) : 0;
+    /* "example.com", "localhost", "10.0.0.1:5000": tells a host from the first folder of a path. */
+    if (memchr(rest, '.', n) || memchr(rest, ':', n) || (n == 9 && memcmp(rest, "localhost", 9) == 0)) {
         *slash = '\0';
-        memcpy(r.host, rest, (size_t)(slash - rest) + 1);
+        memcpy(r.host, rest, n + 1);
         if (!is_host(r.host))
             return reference_error(text, "the part before the first / is not a host name with an optional port", err);
         path = slash + 1;

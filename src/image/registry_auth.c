@@ -38,28 +38,6 @@ static const char *take_value(const char *at, char ret[REGISTRY_AUTH_FIELD])
     return at + is_quoted;
 }
 
-static int take_fields(const char *at, struct registry_auth_challenge *c, struct err *err)
-{
-    const struct {
-        const char *name;
-        char *slot;
-    } known[] = { { "realm", c->realm }, { "service", c->service }, { "scope", c->scope } };
-    for (at = skip(at); *at; at = skip(at)) {
-        char value[REGISTRY_AUTH_FIELD];
-        size_t len = strcspn(at, "= \t,");
-        if (at[len] != '=')
-            return 0; /* the next scheme begins */
-        const char *end = take_value(at + len + 1, value);
-        if (!end)
-            return challenge_error("a value is cut off, too long or not text", err);
-        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-            if (strlen(known[i].name) == len && strncasecmp(at, known[i].name, len) == 0)
-                memcpy(known[i].slot, value, strlen(value) + 1);
-        at = end;
-    }
-    return 0;
-}
-
 int registry_auth_parse_challenge(const char *text, struct registry_auth_challenge *ret, struct err *err)
 {
     struct registry_auth_challenge c = { .is_basic = false };
@@ -72,9 +50,23 @@ int registry_auth_parse_challenge(const char *text, struct registry_auth_challen
     }
     if (len != 6 || strncasecmp(at, "Bearer", 6) != 0)
         return challenge_error("it is neither Bearer nor Basic", err);
-    int r = take_fields(at + len, &c, err);
-    if (r < 0)
-        return r;
+    const struct {
+        const char *name;
+        char *slot;
+    } known[] = { { "realm", c.realm }, { "service", c.service }, { "scope", c.scope } };
+    for (at = skip(at + len); *at; at = skip(at)) {
+        char value[REGISTRY_AUTH_FIELD];
+        len = strcspn(at, "= \t,");
+        if (at[len] != '=')
+            break; /* the next scheme begins */
+        const char *end = take_value(at + len + 1, value);
+        if (!end)
+            return challenge_error("a value is cut off, too long or not text", err);
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            if (strlen(known[i].name) == len && strncasecmp(at, known[i].name, len) == 0)
+                memcpy(known[i].slot, value, strlen(value) + 1);
+        at = end;
+    }
     if (strncmp(c.realm, "https://", 8) != 0 && strncmp(c.realm, "http://", 7) != 0)
         return challenge_error("its realm is not an http or https address", err);
     *ret = c;

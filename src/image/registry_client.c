@@ -46,11 +46,6 @@ struct registry {
     char *authorization;   /* value of the header, or NULL */
 };
 
-static const char *api_host(const char *host)
-{
-    return strcmp(host, "docker.io") == 0 ? "registry-1.docker.io" : host;
-}
-
 static bool is_listed(const char *list, const char *host)
 {
     for (const char *at = list ? list : ""; *at;) {
@@ -85,26 +80,6 @@ static int add_endpoint(struct registry *r, const char *address, size_t len, str
     return 0;
 }
 
-static int add_mirrors(struct registry *r, struct err *err)
-{
-    for (const char *at = r->options->mirrors ? r->options->mirrors : ""; *at;) {
-        at += strspn(at, ", \t");
-        size_t len = strcspn(at, ", \t");
-        const char *equals = memchr(at, '=', len);
-        if (len && (!equals || equals == at))
-            return err_set(err, ERR_INVALID, 0, "mirror \"%.*s\" is not HOST=ADDRESS (III_REGISTRY_MIRRORS)", (int)len,
-                           at);
-        size_t n = equals ? (size_t)(equals - at) : 0;
-        int result = 0;
-        if (len && strlen(r->ref.host) == n && strncmp(at, r->ref.host, n) == 0)
-            result = add_endpoint(r, equals + 1, len - n - 1, err);
-        if (result < 0)
-            return result;
-        at += len;
-    }
-    return 0;
-}
-
 int registry_open(const struct reference *ref, const struct registry_options *options, struct registry **ret,
                   struct err *err)
 {
@@ -112,7 +87,19 @@ int registry_open(const struct reference *ref, const struct registry_options *op
     r->ref = *ref;
     r->options = options;
     (void)pthread_mutex_init(&r->mutex, NULL); /* cannot fail for a plain mutex */
-    int result = add_mirrors(r, err);
+    int result = 0;
+    for (const char *at = options->mirrors ? options->mirrors : ""; *at && result == 0;) {
+        at += strspn(at, ", \t");
+        size_t len = strcspn(at, ", \t");
+        const char *equals = memchr(at, '=', len);
+        if (len && (!equals || equals == at))
+            return err_set(err, ERR_INVALID, 0, "mirror \"%.*s\" is not HOST=ADDRESS (III_REGISTRY_MIRRORS)", (int)len,
+                           at);
+        size_t n = equals ? (size_t)(equals - at) : 0;
+        if (len && strlen(ref->host) == n && strncmp(at, ref->host, n) == 0)
+            result = add_endpoint(r, equals + 1, len - n - 1, err);
+        at += len;
+    }
     if (result == 0)
         result = add_endpoint(r, ref->host, strlen(ref->host), err);
     if (result < 0)
@@ -120,7 +107,7 @@ int registry_open(const struct reference *ref, const struct registry_options *op
     struct endpoint *own = &r->endpoints[r->n_endpoints - 1];
     if (strcmp(own->host, "docker.io") == 0) {
         free(own->base);
-        own->base = xasprintf("https://%s", api_host(own->host));
+        own->base = xstrdup("https://registry-1.docker.io");
     }
     *ret = STEAL(r);
     return 0;
@@ -134,14 +121,6 @@ static void set_authorization(struct registry *r, char *value)
     free(r->authorization);
     r->authorization = value;
     (void)pthread_mutex_unlock(&r->mutex);
-}
-
-static char *get_authorization(struct registry *r)
-{
-    (void)pthread_mutex_lock(&r->mutex);
-    char *copy = xstrdup(r->authorization);
-    (void)pthread_mutex_unlock(&r->mutex);
-    return copy;
 }
 
 struct registry *registry_close(struct registry *r)
@@ -178,21 +157,16 @@ static char *basic_header(const struct docker_credentials *c)
     return header;
 }
 
-static char *token_query(const struct registry *r, const struct registry_auth_challenge *c)
-{
-    CLEANUP(free_p) char *own_scope = xasprintf("repository:%s:pull", r->ref.repository);
-    CLEANUP(free_p) char *scope = registry_http_escape(*c->scope ? c->scope : own_scope);
-    CLEANUP(free_p) char *service = registry_http_escape(c->service);
-    return xasprintf("service=%s&scope=%s", service, scope);
-}
-
 static int fetch_token(struct registry *r, const struct registry_auth_challenge *c,
                        const struct docker_credentials *cred, struct err *err)
 {
     const struct endpoint *e = &r->endpoints[r->at];
     if (strncmp(c->realm, "http://", 7) == 0 && strncmp(e->base, "https://", 8) == 0)
         return err_set(err, ERR_UPSTREAM, 0, "%s wants a login over plain http: refused", e->host);
-    CLEANUP(free_p) char *query = token_query(r, c);
+    CLEANUP(free_p) char *own_scope = xasprintf("repository:%s:pull", r->ref.repository);
+    CLEANUP(free_p) char *scope = registry_http_escape(*c->scope ? c->scope : own_scope);
+    CLEANUP(free_p) char *service = registry_http_escape(c->service);
+    CLEANUP(free_p) char *query = xasprintf("service=%s&scope=%s", service, scope);
     CLEANUP(free_p) char *form = NULL;
     CLEANUP(free_p) char *basic = NULL;
     CLEANUP(free_p) char *url = NULL;
@@ -265,15 +239,6 @@ static bool is_cancelled(const struct registry *r)
     return r->options->is_cancelled && atomic_load(r->options->is_cancelled);
 }
 
-/* Sleeps in slices, so that a cancelled pull ends soon. */
-static void pause_ms(const struct registry *r, int64_t ms)
-{
-    for (; ms > 0 && !is_cancelled(r); ms -= 100) {
-        const struct timespec slice = { .tv_nsec = (ms < 100 ? ms : 100) * 1000000 };
-        (void)nanosleep(&slice, NULL); /* waking early only shortens the wait */
-    }
-}
-
 /* 0: waited, try again. */
 static int wait_for_retry(const struct registry *r, const struct registry_http_reply *reply, int tries, struct err *err)
 {
@@ -284,7 +249,12 @@ static int wait_for_retry(const struct registry *r, const struct registry_http_r
     ident_random(&dice, 1);
     int64_t ms = (int64_t)BACKOFF_MS << (tries < 6 ? tries : 6);
     ms = (ms > BACKOFF_MAX ? BACKOFF_MAX : ms) * (128 + dice) / 256;
-    pause_ms(r, reply->retry_after_s * 1000 > ms ? reply->retry_after_s * 1000 : ms);
+    if (reply->retry_after_s * 1000 > ms)
+        ms = reply->retry_after_s * 1000;
+    for (; ms > 0 && !is_cancelled(r); ms -= 100) { /* in slices, so that a cancelled pull ends soon */
+        const struct timespec slice = { .tv_nsec = (ms < 100 ? ms : 100) * 1000000 };
+        (void)nanosleep(&slice, NULL); /* waking early only shortens the wait */
+    }
     return is_cancelled(r) ? err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled") : 0;
 }
 
@@ -313,7 +283,9 @@ static int registry_exchange(struct registry *r, struct registry_http_request *r
                              struct registry_http_reply *reply, struct err *err)
 {
     for (int round = 0;; round++) {
-        CLEANUP(free_p) char *authorization = get_authorization(r);
+        (void)pthread_mutex_lock(&r->mutex);
+        CLEANUP(free_p) char *authorization = xstrdup(r->authorization);
+        (void)pthread_mutex_unlock(&r->mutex);
         req->authorization = authorization;
         int result = registry_http_do(req, body_max, reply, err);
         req->authorization = NULL;

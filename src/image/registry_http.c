@@ -92,25 +92,19 @@ static size_t reply_header(char *line, size_t size, size_t n, void *arg)
     return len;
 }
 
-static int check_start(struct exchange *x)
-{
-    long status = 0;
-    (void)libcurl.easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is not a good status */
-    x->reply->status = (int)status;
-    x->is_body_checked = true;
-    if (status == 200)
-        x->to_skip = x->req->offset;
-    else if (status == 206 && x->range_offset != x->req->offset)
-        return -EINVAL;
-    return 0;
-}
-
 static size_t reply_body(char *data, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
     size_t len = size * n, given = len;
-    if (!x->is_body_checked && check_start(x) < 0)
-        return 0;
+    if (!x->is_body_checked) {
+        long status = 0;
+        (void)libcurl.easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, not a good status */
+        x->reply->status = (int)status;
+        x->is_body_checked = true;
+        if (status == 206 && x->range_offset != x->req->offset)
+            return 0;
+        x->to_skip = status == 200 ? x->req->offset : 0;
+    }
     bool is_good = x->reply->status == 200 || x->reply->status == 206;
     if (!is_good || !x->req->sink) {
         if (buf_add(&x->reply->body, data, len) == 0)
@@ -186,14 +180,15 @@ static struct curl_slist *make_headers(const struct registry_http_request *req, 
     return list;
 }
 
-static void check_transfer(struct registry_http_reply *reply, CURLcode code)
+/* Sets what the failure means for a retry, and says why. */
+static int explain_failure(const struct exchange *x, CURLcode code, const char *url, struct err *err)
 {
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
     case CURLE_SSL_CONNECT_ERROR:
-        reply->is_unreachable = reply->is_passing = true;
+        x->reply->is_unreachable = x->reply->is_passing = true;
         break;
     case CURLE_OPERATION_TIMEDOUT:
     case CURLE_RECV_ERROR:
@@ -202,15 +197,11 @@ static void check_transfer(struct registry_http_reply *reply, CURLcode code)
     case CURLE_GOT_NOTHING:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
-        reply->is_passing = true;
+        x->reply->is_passing = true;
         break;
     default:
         break;
     }
-}
-
-static int explain_failure(const struct exchange *x, CURLcode code, const char *url, struct err *err)
-{
     int host_len = (int)strcspn(url + 8, "/?#") + 8; /* keep the query of signed addresses out of messages */
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled");
@@ -239,10 +230,8 @@ static int one_hop(struct exchange *x, const char *url, bool is_first_origin, ch
     set_options(x, url, headers);
     CURLcode code = libcurl.easy_perform(x->curl);
     libcurl.slist_free_all(headers);
-    if (code != CURLE_OK) {
-        check_transfer(reply, code);
+    if (code != CURLE_OK)
         return explain_failure(x, code, url, err);
-    }
     (void)libcurl.easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* each leaves its zero on failure */
     (void)libcurl.easy_getinfo(x->curl, CURLINFO_REDIRECT_URL, &next);
     (void)libcurl.easy_getinfo(x->curl, CURLINFO_RETRY_AFTER, &wait);
@@ -251,45 +240,6 @@ static int one_hop(struct exchange *x, const char *url, bool is_first_origin, ch
     reply->is_passing = status == 429 || status == 408 || status >= 500;
     *ret_next = status >= 300 && status < 400 && next ? xstrdup(next) : NULL;
     return 0;
-}
-
-/* Whether scheme, host and port are the same. */
-static bool is_same_origin(const char *a, const char *b)
-{
-    size_t n = 8 + strcspn(a + 8, "/?#"), m = 8 + strcspn(b + 8, "/?#");
-    return n == m && strncasecmp(a, b, n) == 0;
-}
-
-static int check_redirect(const char *from, const char *to, int hop, struct err *err)
-{
-    bool is_safe = strncmp(to, "https://", 8) == 0, is_plain = strncmp(to, "http://", 7) == 0;
-    if (strlen(from) < 9 || strlen(to) < 9 || (!is_safe && !is_plain))
-        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects to something that is not http or https");
-    if (is_plain && strncmp(from, "https://", 8) == 0)
-        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects from https to plain http: refused");
-    if (hop == REDIRECTS_MAX)
-        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects over %d times", REDIRECTS_MAX);
-    return 0;
-}
-
-static int follow_redirect(struct exchange *x, struct err *err)
-{
-    CLEANUP(free_p) char *url = xstrdup(x->req->url);
-    bool is_first_origin = true;
-    for (int hop = 0;; hop++) {
-        CLEANUP(free_p) char *next = NULL;
-        int r = one_hop(x, url, is_first_origin, &next, err);
-        if (r < 0 || !next)
-            return r;
-        if (x->req->form)
-            return err_set(err, ERR_UPSTREAM, 0, "the registry redirects a login: refused");
-        r = check_redirect(url, next, hop, err);
-        if (r < 0)
-            return r;
-        is_first_origin = is_first_origin && is_same_origin(x->req->url, next);
-        free(url);
-        url = STEAL(next);
-    }
 }
 
 int registry_http_do(const struct registry_http_request *req, size_t body_max, struct registry_http_reply *reply,
@@ -305,7 +255,29 @@ int registry_http_do(const struct registry_http_request *req, size_t body_max, s
     x.curl = libcurl.easy_init();
     if (!x.curl)
         return err_set(err, ERR_INTERNAL, ENOMEM, "libcurl");
-    r = follow_redirect(&x, err);
+    CLEANUP(free_p) char *url = xstrdup(req->url);
+    bool is_first_origin = true;
+    for (int hop = 0;; hop++) {
+        CLEANUP(free_p) char *next = NULL;
+        r = one_hop(&x, url, is_first_origin, &next, err);
+        if (r < 0 || !next)
+            break;
+        bool is_safe = strncmp(next, "https://", 8) == 0, is_plain = strncmp(next, "http://", 7) == 0;
+        if (req->form)
+            r = err_set(err, ERR_UPSTREAM, 0, "the registry redirects a login: refused");
+        else if (strlen(next) < 9 || (!is_safe && !is_plain))
+            r = err_set(err, ERR_UPSTREAM, 0, "the registry redirects to something that is not http or https");
+        else if (is_plain && strncmp(url, "https://", 8) == 0)
+            r = err_set(err, ERR_UPSTREAM, 0, "the registry redirects from https to plain http: refused");
+        else if (hop == REDIRECTS_MAX)
+            r = err_set(err, ERR_UPSTREAM, 0, "the registry redirects over %d times", REDIRECTS_MAX);
+        if (r < 0)
+            break;
+        size_t n = 8 + strcspn(req->url + 8, "/?#"), m = 8 + strcspn(next + 8, "/?#"); /* scheme, host and port */
+        is_first_origin = is_first_origin && n == m && strncasecmp(req->url, next, n) == 0;
+        free(url);
+        url = STEAL(next);
+    }
     libcurl.easy_cleanup(x.curl);
     return r;
 }

@@ -42,15 +42,6 @@ void staging_chain_hex(const struct layout_layer *below, size_t n_below, const c
     digest_done(&d);
 }
 
-/* The digest of a layer that is already unpacked is still computed from the received bytes: an archive that merely
- * states the digest of another user's layer must not get that layer. */
-static int hash_layer(struct staging *st, const struct tar_stream_source *source, char ret[DIGEST_HEX], struct err *err)
-{
-    CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
-    int r = tar_stream_open(source, image_limits_of_stream(&st->store->limits), &t, err);
-    return r < 0 ? r : tar_stream_finish(t, ret, err);
-}
-
 static int layer_unpack(struct staging *st, const struct tar_stream_source *source, struct layout_layer *layer,
                         struct err *err)
 {
@@ -85,7 +76,16 @@ int staging_add(struct staging *st, const struct tar_stream_source *source, cons
     struct layout_layer layer = { 0 };
     size_t at = st->n_layers;
     bool is_known = expected && layout_has_layer(st->store, expected);
-    int r = is_known ? hash_layer(st, source, layer.hex, err) : layer_unpack(st, source, &layer, err);
+    int r;
+    if (is_known) {
+        /* Its digest is still computed from the received bytes: an archive that merely states the digest of another
+         * user's layer must not get that layer. */
+        CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
+        r = tar_stream_open(source, image_limits_of_stream(&st->store->limits), &t, err);
+        r = r < 0 ? r : tar_stream_finish(t, layer.hex, err);
+    } else {
+        r = layer_unpack(st, source, &layer, err);
+    }
     if (r == 0 && expected && strcmp(layer.hex, expected) != 0)
         r = err_set(err, ERR_INVALID, 0, "its digest is %s, the image says %s", layer.hex, expected);
     if (r == 0 && is_known) {
@@ -116,50 +116,36 @@ bool staging_add_known(struct staging *st, const char *hex)
     return true;
 }
 
-static int place_layers(struct staging *st, struct err *err)
-{
-    for (size_t i = 0; i < st->n_layers; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof(name), "layer-%zu", i);
-        if (!st->is_staged[i] && !layout_has_layer(st->store, st->layers[i].hex))
-            return err_set(err, ERR_RATE_LIMITED, 0, "a layer was removed meanwhile: try again");
-        int r = st->is_staged[i] ? layout_adopt_layer(st->store, st->tmp.fd, name, st->layers[i].hex, err) : 0;
-        if (r < 0)
-            return r;
-    }
-    if (fsync(st->store->layers_fd) < 0)
-        return err_set(err, err_from_errno(errno), errno, "write %s/layers", st->store->dir);
-    return 0;
-}
-
-static json_t *make_record(struct staging *st, const char *name, const char *source, const json_t *extra)
-{
-    json_t *record = record_new(name, source, st->layers, st->n_layers, &st->config);
-    json_t *layers = json_get(record, "layers");
-    for (size_t i = 0; i < st->n_layers; i++)
-        if (st->blobs[i])
-            (void)json_object_set_new(json_array_get(layers, i), "blob", json_string(st->blobs[i]));
-    if (extra)
-        (void)json_object_update_missing(record, (json_t *)(uintptr_t)extra);
-    return record;
-}
-
 int staging_commit(struct staging *st, const char *name, const char *source, const json_t *extra, struct image **ret,
                    struct err *err)
 {
     struct image_store *s = st->store;
     char file[RECORD_FILE];
     record_file(name, file);
-    JSON_OWNED record = make_record(st, name, source, extra);
+    JSON_OWNED record = record_new(name, source, st->layers, st->n_layers, &st->config);
+    for (size_t i = 0; i < st->n_layers; i++)
+        if (st->blobs[i])
+            (void)json_object_set_new(json_array_get(json_get(record, "layers"), i), "blob", json_string(st->blobs[i]));
+    if (extra)
+        (void)json_object_update_missing(record, (json_t *)(uintptr_t)extra);
 
     if (syncfs(st->tmp.fd) < 0) /* before taking the lock, which the start of a sandbox may be waiting for */
         return err_set(err, err_from_errno(errno), errno, "write the layers");
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    int r = place_layers(st, err);
-    if (r == 0)
-        r = layout_write_json(s, s->images_fd, file, record, true, err);
+    for (size_t i = 0; i < st->n_layers; i++) {
+        char layer[32];
+        (void)snprintf(layer, sizeof(layer), "layer-%zu", i);
+        if (!st->is_staged[i] && !layout_has_layer(s, st->layers[i].hex))
+            return err_set(err, ERR_RATE_LIMITED, 0, "a layer was removed meanwhile: try again");
+        int r = st->is_staged[i] ? layout_adopt_layer(s, st->tmp.fd, layer, st->layers[i].hex, err) : 0;
+        if (r < 0)
+            return r;
+    }
+    if (fsync(s->layers_fd) < 0)
+        return err_set(err, err_from_errno(errno), errno, "write %s/layers", s->dir);
+    int r = layout_write_json(s, s->images_fd, file, record, true, err);
     if (r == 0)
         r = record_to_image(s, record, name, ret, err);
     if (r == 0)

@@ -205,25 +205,13 @@ static int remove_existing(struct unpacker *u, const struct item *it, struct err
     return r < 0 ? err_set(err, err_from_errno(-r), -r, "\"%.200s\": replace", it->path) : 0;
 }
 
-static int entry_owner(const struct item *it, uid_t *uid, gid_t *gid, struct err *err)
-{
-    int64_t u = it->entry->uid, g = it->entry->gid;
-    if (u < 0 || g < 0 || u >= UINT32_MAX || g >= UINT32_MAX)
-        return err_set(err, ERR_INVALID, 0, "\"%.200s\": owner %lld:%lld is out of range", it->path, (long long)u,
-                       (long long)g);
-    *uid = (uid_t)u;
-    *gid = (gid_t)g;
-    return 0;
-}
-
 static int set_owner(struct unpacker *u, const struct item *it, struct err *err)
 {
-    uid_t uid = 0;
-    gid_t gid = 0;
-    int r = entry_owner(it, &uid, &gid, err);
-    if (r < 0 || u->job->is_rootless)
-        return r;
-    if (fchownat(it->parent_fd, it->name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+    int64_t uid = it->entry->uid, gid = it->entry->gid;
+    if (uid < 0 || gid < 0 || uid >= UINT32_MAX || gid >= UINT32_MAX)
+        return err_set(err, ERR_INVALID, 0, "\"%.200s\": owner %lld:%lld is out of range", it->path, (long long)uid,
+                       (long long)gid);
+    if (!u->job->is_rootless && fchownat(it->parent_fd, it->name, (uid_t)uid, (gid_t)gid, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set its owner", it->path);
     return 0;
 }
@@ -267,28 +255,6 @@ static int count_bytes(struct unpacker *u, const struct item *it, int64_t bytes,
     return 0;
 }
 
-static int write_content(struct unpacker *u, const struct item *it, int fd, int64_t size, struct err *err)
-{
-    const void *data;
-    size_t len;
-    int64_t offset;
-    int r;
-
-    while ((r = tar_stream_data(u->stream, &data, &len, &offset, err)) > 0) {
-        if (offset < 0 || (int64_t)len > size || offset > size - (int64_t)len)
-            return err_set(err, ERR_INVALID, 0, "\"%.200s\": content beyond its stated %lld bytes", it->path,
-                           (long long)size);
-        int w = write_all_pwrite(fd, data, len, offset);
-        if (w < 0)
-            return err_set(err, err_from_errno(-w), -w, "\"%.200s\": write", it->path);
-    }
-    if (r < 0)
-        return err_wrap(err, r, "\"%.200s\"", it->path);
-    if (ftruncate(fd, size) < 0) /* a sparse file may end in unallocated space */
-        return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set its size", it->path);
-    return 0;
-}
-
 static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
 {
     int64_t size = it->entry->size;
@@ -301,9 +267,22 @@ static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
     int fd = openat(it->parent_fd, it->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": make", it->path);
-    r = write_content(u, it, fd, size, err);
-    if (r == 0)
-        r = set_owner(u, it, err);
+    const void *data;
+    size_t len;
+    int64_t offset;
+    while ((r = tar_stream_data(u->stream, &data, &len, &offset, err)) > 0) {
+        if (offset < 0 || (int64_t)len > size || offset > size - (int64_t)len)
+            return err_set(err, ERR_INVALID, 0, "\"%.200s\": content beyond its stated %lld bytes", it->path,
+                           (long long)size);
+        int w = write_all_pwrite(fd, data, len, offset);
+        if (w < 0)
+            return err_set(err, err_from_errno(-w), -w, "\"%.200s\": write", it->path);
+    }
+    if (r < 0)
+        return err_wrap(err, r, "\"%.200s\"", it->path);
+    if (ftruncate(fd, size) < 0) /* a sparse file may end in unallocated space */
+        return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set its size", it->path);
+    r = set_owner(u, it, err);
     if (r == 0)
         r = set_xattrs(u, it, fd, err); /* after the owner: a chown drops capabilities */
     if (r < 0)
@@ -449,28 +428,6 @@ static int unpack_whiteout(struct unpacker *u, struct item *it, struct err *err)
     return 1;
 }
 
-static int unpack_typed(struct unpacker *u, struct item *it, struct err *err)
-{
-    if (it->entry->hardlink)
-        return unpack_hardlink(u, it, err);
-    switch (it->entry->mode & S_IFMT) {
-    case S_IFREG:
-        return unpack_file(u, it, err);
-    case S_IFDIR:
-        return unpack_folder(u, it, err);
-    case S_IFLNK:
-        return unpack_symlink(u, it, err);
-    case S_IFCHR:
-    case S_IFBLK:
-    case S_IFIFO:
-    case S_IFSOCK:
-        u->job->skipped++;
-        return 0;
-    default:
-        return err_set(err, ERR_INVALID, 0, "\"%.200s\": unknown kind of entry", it->path);
-    }
-}
-
 static int unpack_entry(struct unpacker *u, const struct archive_member *entry, struct err *err)
 {
     const char *name = entry->path;
@@ -494,36 +451,35 @@ static int unpack_entry(struct unpacker *u, const struct archive_member *entry, 
     const char *slash = strrchr(it.path, '/');
     it.name = slash ? slash + 1 : it.path;
     r = is_folder ? 0 : unpack_whiteout(u, &it, err);
-    if (r == 0)
-        r = unpack_typed(u, &it, err);
+    if (r == 0 && entry->hardlink) {
+        r = unpack_hardlink(u, &it, err);
+    } else if (r == 0) {
+        switch (entry->mode & S_IFMT) {
+        case S_IFREG:
+            r = unpack_file(u, &it, err);
+            break;
+        case S_IFDIR:
+            r = unpack_folder(u, &it, err);
+            break;
+        case S_IFLNK:
+            r = unpack_symlink(u, &it, err);
+            break;
+        case S_IFCHR:
+        case S_IFBLK:
+        case S_IFIFO:
+        case S_IFSOCK:
+            u->job->skipped++;
+            break;
+        default:
+            return err_set(err, ERR_INVALID, 0, "\"%.200s\": unknown kind of entry", it.path);
+        }
+    }
     /* This entry may have replaced the folder behind the cached descriptor. */
     if (r >= 0 && !is_folder && strncmp(u->parent, it.path, strlen(it.path)) == 0) {
         close_fd_p(&u->parent_fd);
         u->parent_fd = NO_FD;
     }
     return r < 0 ? r : 0;
-}
-
-static int fix_folders(struct unpacker *u, struct err *err)
-{
-    for (size_t i = u->n_fixes; i-- > 0;) {
-        const struct folder_fix *fix = &u->fixes[i];
-        CLEANUP(close_fd_p) int fd = open_beneath(u->job->root_fd, fix->path, O_RDONLY | O_DIRECTORY);
-        if (fd < 0)
-            continue; /* a later entry replaced it, or already removed our own access */
-        if (fchmod(fd, fix->mode) < 0 || futimens(fd, fix->times) < 0)
-            return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set mode and time", fix->path);
-    }
-    return 0;
-}
-
-static void report_progress(struct unpacker *u)
-{
-    int64_t packed = tar_stream_packed_bytes(u->stream);
-    if (!u->job->on_progress || packed < u->next_progress)
-        return;
-    u->next_progress = packed + PROGRESS_STEP;
-    u->job->on_progress(u->job->progress_arg, packed);
 }
 
 static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *err)
@@ -534,11 +490,23 @@ static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *
         r = unpack_entry(u, &entry, err);
         if (r < 0)
             return r;
-        report_progress(u);
+        int64_t packed = tar_stream_packed_bytes(u->stream);
+        if (u->job->on_progress && packed >= u->next_progress) {
+            u->next_progress = packed + PROGRESS_STEP;
+            u->job->on_progress(u->job->progress_arg, packed);
+        }
     }
     if (r == 0)
         r = tar_stream_finish(u->stream, ret_hex, err);
-    return r < 0 ? r : fix_folders(u, err);
+    for (size_t i = u->n_fixes; r == 0 && i-- > 0;) {
+        const struct folder_fix *fix = &u->fixes[i];
+        CLEANUP(close_fd_p) int fd = open_beneath(u->job->root_fd, fix->path, O_RDONLY | O_DIRECTORY);
+        if (fd < 0)
+            continue; /* a later entry replaced it, or already removed our own access */
+        if (fchmod(fd, fix->mode) < 0 || futimens(fd, fix->times) < 0)
+            r = err_set(err, err_from_errno(errno), errno, "\"%.200s\": set mode and time", fix->path);
+    }
+    return r;
 }
 
 int unpack_layer(struct unpack_job *job, const struct tar_stream_source *source, char ret_hex[DIGEST_HEX],

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/strlist.h"
 #include "image/build_context.h"
 #include "image/docker_credentials.h"
 #include "image/record.h"
-#include "image/word_list.h"
 
 static void try_record(const char *bytes, size_t len)
 {
@@ -23,7 +23,7 @@ static void try_record(const char *bytes, size_t len)
     int r = record_to_image(&store, record, "asked", &image, &err);
     MUST((r == 0) == (err.code == ERR_NONE) && (r == 0) == (image != NULL));
     if (image)
-        MUST(image->n_layers == 0 && word_list_len(image->env) <= IMAGE_LIMITS_ENV); /* no layer is there to be found */
+        MUST(image->n_layers == 0 && strlist_count(image->env) <= IMAGE_LIMITS_ENV); /* no layer is there to be found */
 }
 
 static void try_credentials(const char *bytes, size_t len)
