@@ -97,7 +97,7 @@ static int create_sandbox(struct build_step_place *p, const struct work *w, json
     struct image like = *p->now;
     like.env = w->env;
     like.user = (char *)(uintptr_t)w->user;
-    int r = image_compose(p->store, &like, name, NULL, err);
+    int r = image_compose(p->store, &like, name, err);
     if (r < 0)
         return r;
     /* Only this backend captures layers; a server without it says so. */
@@ -125,7 +125,7 @@ static int capture_layer(struct build_step_place *p, const char *id, const char 
     const char *owner = json_get_str(snapshot, "id", "");
     r = image_from_pin(p->store, owner, p->now, &made, err);
     if (r == 0)
-        r = image_compose(p->store, made, key, NULL, err);
+        r = image_compose(p->store, made, key, err);
     CLEANUP(free_p) char *gone = xasprintf("/snapshots/%s", owner);
     (void)build_server_call(&p->server, "DELETE", gone, NULL, NULL, &ignored); /* the image holds the layers now */
     if (r == 0)

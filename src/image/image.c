@@ -44,6 +44,7 @@ struct image *image_free(struct image *i)
     strlist_free(i->cmd);
     free(i->user);
     free(i->workdir);
+    json_decref(i->more);
     (void)image_helper_unref(i->helper);
     free(i);
     return NULL;
@@ -393,12 +394,7 @@ static json_t *layered_record(struct image_store *s, const struct image *base, c
         layers[i].size_bytes = base->layer_bytes ? base->layer_bytes[i] : 0;
     }
     layers[base->n_layers] = *top;
-    const struct manifest_config config = { .env = base->env,
-                                            .entrypoint = base->entrypoint,
-                                            .cmd = base->cmd,
-                                            .user = base->user,
-                                            .workdir = base->workdir,
-                                            .is_host = base->is_host };
+    const struct manifest_config config = record_config(base);
     json_t *record = record_new(name, "layer", layers, base->n_layers + 1, &config);
     free(layers);
     return record;

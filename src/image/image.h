@@ -32,6 +32,7 @@ struct image {
     char *user;    /* "" or "uid[:gid]" or a name */
     char *workdir; /* "" when the image has none */
     int64_t size_bytes;
+    json_t *more;                /* its record's config, for what no sandbox needs: labels, ports, …; may be NULL */
     struct image_helper *helper; /* image_stack_layer(): the helper process that did it, or NULL */
 };
 struct image *image_free(struct image *i);
@@ -104,17 +105,17 @@ int64_t image_bytes(struct image_store *s, char *const *layers, struct image_hel
 /* Removes a captured folder that is not needed. Blocks. */
 void image_discard(struct image_store *s, const char *folder);
 
-/* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. Caller owns *ret. */
+/* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. The config has env,
+ * entrypoint, cmd, user, workdir and what else the image states: labels, exposedPorts, volumes, healthcheck,
+ * stopSignal, shell, onBuild, author, created, history. Caller owns *ret. */
 int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err);
 /* fn is called on the importing thread, with bytes of the archive read so far and its size. */
 void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes),
                        void *arg);
 
 /* --- builds --- */
-/* Stores an image with the layers and the configuration of like under name and replaces an existing one. more: further
- * members of the record's config, borrowed, or NULL. */
-int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
-                  struct err *err);
+/* Stores an image with the layers and the configuration of like under name and replaces an existing one. */
+int image_compose(struct image_store *s, const struct image *like, const char *name, struct err *err);
 /* The layers that owner's pin holds, with the configuration of base. ERR_NOT_FOUND: no such pin. */
 int image_from_pin(struct image_store *s, const char *owner, const struct image *base, struct image **ret,
                    struct err *err);
@@ -146,7 +147,8 @@ int image_pull(struct image_store *s, const char *name, const struct image_pull_
  * ret_removed (may be NULL): number of images removed. */
 int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size_t *ret_removed, struct err *err);
 
-/* Writes the image as an OCI-layout tar. Layers are packed again, so their digests differ from the registry's. */
+/* Writes the image as an OCI-layout tar that `docker load` takes, too. Layers are packed again, so their digests differ
+ * from the registry's; the rest of the configuration is the same. */
 int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err);
 
 /* Checks every record, layer and pin: {records, layers, partial, problems:[text]}; is_repair: removes what is damaged

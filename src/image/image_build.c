@@ -304,12 +304,15 @@ static int read_dockerfile(const struct image_build_options *o, struct dockerfil
 
 static int build_finish(struct build *b, struct image **ret, struct err *err)
 {
-    JSON_OWNED more = json_object();
+    struct image *now = b->place.now;
+    json_t *more = now->more ? json_copy(now->more) : json_object();
     if (json_object_size(b->labels))
         (void)json_object_set(more, "labels", b->labels);
     if (json_array_size(b->ports))
         (void)json_object_set(more, "exposedPorts", b->ports);
-    int r = image_compose(b->place.store, b->place.now, b->options->name, more, err);
+    json_decref(now->more);
+    now->more = more;
+    int r = image_compose(b->place.store, now, b->options->name, err);
     return r < 0 ? r : image_resolve(b->place.store, b->options->name, ret, err);
 }
 

@@ -12,8 +12,7 @@
 #include "image/layout.h"
 #include "image/record.h"
 
-int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
-                  struct err *err)
+int image_compose(struct image_store *s, const struct image *like, const char *name, struct err *err)
 {
     CLEANUP(free_p) struct layout_layer *layers = xzalloc((IMAGE_LAYERS_MAX + 1) * sizeof(*layers));
     char file[RECORD_FILE];
@@ -33,15 +32,8 @@ int image_compose(struct image_store *s, const struct image *like, const char *n
         memcpy(layers[i].hex, slash + 1, DIGEST_HEX);
         layers[i].size_bytes = like->layer_bytes ? like->layer_bytes[i] : 0;
     }
-    const struct manifest_config config = { .env = like->env,
-                                            .entrypoint = like->entrypoint,
-                                            .cmd = like->cmd,
-                                            .user = like->user,
-                                            .workdir = like->workdir,
-                                            .is_host = like->is_host };
+    const struct manifest_config config = record_config(like);
     JSON_OWNED record = record_new(name, "layer", layers, like->n_layers, &config);
-    if (more)
-        (void)json_object_update(json_object_get(record, "config"), (json_t *)(uintptr_t)more);
     record_file(name, file);
     return layout_write_json(s, s->images_fd, file, record, true, err);
 }
@@ -80,6 +72,7 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
     made->cmd = strlist_copy(base->cmd);
     made->user = xstrdup(base->user);
     made->workdir = xstrdup(base->workdir);
+    made->more = json_incref(base->more);
     *ret = STEAL(made);
     return 0;
 }

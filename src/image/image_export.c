@@ -12,11 +12,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
-#include "base/strlist.h"
 #include "image/image.h"
 #include "image/layer_pack.h"
 #include "image/layout.h"
-#include "image/manifest.h"
+#include "image/record.h"
+#include "image/reference.h"
 
 #define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
 #define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -29,7 +29,7 @@ struct exporter {
     struct layout_tmp tmp;
     struct image *image;
     struct archive_writer *out;
-    json_t *layers, *diff_ids;
+    json_t *record, *layers, *diff_ids;
 };
 
 static json_t *descriptor(const char *type, const char *hex, int64_t size)
@@ -79,35 +79,38 @@ static int put_layer(struct exporter *x, const char *folder, struct err *err)
     return r;
 }
 
-static json_t *config_doc(struct exporter *x)
-{
-    const struct image *i = x->image;
-    json_t *cfg = json_object();
-    if (i->env)
-        (void)json_object_set_new(cfg, "Env", strlist_to_json(i->env));
-    if (i->entrypoint)
-        (void)json_object_set_new(cfg, "Entrypoint", strlist_to_json(i->entrypoint));
-    if (i->cmd)
-        (void)json_object_set_new(cfg, "Cmd", strlist_to_json(i->cmd));
-    if (*i->user)
-        (void)json_object_set_new(cfg, "User", json_string(i->user));
-    if (*i->workdir)
-        (void)json_object_set_new(cfg, "WorkingDir", json_string(i->workdir));
-    return json_pack("{s:s, s:s, s:o, s:{s:s, s:O}}", "architecture", manifest_architecture(), "os", "linux", "config",
-                     cfg, "rootfs", "type", "layers", "diff_ids", x->diff_ids);
-}
-
 static int put_all(struct exporter *x, struct err *err)
 {
     static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
     char hex[DIGEST_HEX];
     int64_t size = 0;
     int r = archive_writer_file(x->out, "oci-layout", 0644, layout, sizeof(layout) - 1, err);
-    for (size_t i = 0; r == 0 && i < x->image->n_layers; i++)
-        r = put_layer(x, x->image->layers[i], err);
-    JSON_OWNED config = config_doc(x);
+    const json_t *layers = json_get(x->record, "layers"); /* x->image has a repeated layer only once */
+    for (size_t i = 0; r == 0 && i < json_array_size(layers); i++) {
+        CLEANUP(free_p)
+        char *folder = layout_layer_path(x->store, json_get_str(json_array_get(layers, i), "digest", ""));
+        r = put_layer(x, folder, err);
+    }
+    const struct manifest_config c = record_config(x->image);
+    JSON_OWNED config = manifest_make_config(&c, x->diff_ids, json_get_int(x->record, "createdAt", 0));
     if (r == 0)
         r = put_doc(x, config, hex, &size, err);
+    if (r < 0)
+        return r;
+    /* What `docker load` reads. A name that a registry would not take is left out. */
+    JSON_OWNED loaded = json_pack("[{s:s+, s:[], s:[]}]", "Config", "blobs/sha256/", hex, "RepoTags", "Layers");
+    struct reference ref;
+    if (reference_parse(x->image->name, &ref, NULL) == 0 && *ref.tag) {
+        CLEANUP(free_p) char *tagged = xasprintf("%s/%s:%s", ref.host, ref.repository, ref.tag);
+        (void)json_array_append_new(json_get(json_array_get(loaded, 0), "RepoTags"), json_string(tagged));
+    }
+    for (size_t i = 0; i < json_array_size(x->diff_ids); i++)
+        (void)json_array_append_new(
+            json_get(json_array_get(loaded, 0), "Layers"),
+            json_pack("s+", "blobs/sha256/", digest_from_ref(json_string_value(json_array_get(x->diff_ids, i)))));
+    size_t len = 0;
+    CLEANUP(free_p) char *list = json_write(loaded, &len);
+    r = archive_writer_file(x->out, "manifest.json", 0644, list, len, err);
     if (r < 0)
         return r;
     JSON_OWNED manifest = json_pack("{s:i, s:s, s:o, s:O}", "schemaVersion", 2, "mediaType", TYPE_MANIFEST, "config",
@@ -119,7 +122,6 @@ static int put_all(struct exporter *x, struct err *err)
     (void)json_object_set_new(entry, "annotations",
                               json_pack("{s:s}", "org.opencontainers.image.ref.name", x->image->name));
     JSON_OWNED index = json_pack("{s:i, s:s, s:[o]}", "schemaVersion", 2, "mediaType", TYPE_INDEX, "manifests", entry);
-    size_t len = 0;
     CLEANUP(free_p) char *text = json_write(index, &len);
     r = archive_writer_file(x->out, "index.json", 0644, text, len, err);
     return r == 0 ? archive_writer_close(x->out, err) : r;
@@ -153,7 +155,10 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
     struct exporter x = { .store = s };
     CLEANUP(image_free_p) struct image *image = NULL;
     CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
+    JSON_OWNED record = NULL;
     int r = image_resolve(s, name, &image, err);
+    if (r == 0)
+        r = image_inspect(s, name, &record, err);
     if (r == 0 && image->is_host)
         return err_set(err, ERR_INVALID, 0, "\"%s\" is this host's own view, not a stored image: nothing to export",
                        name);
@@ -167,6 +172,7 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
         return r;
     x.tmp = tmp;
     x.image = image;
+    x.record = record;
     x.layers = json_array();
     x.diff_ids = json_array();
     r = export_pinned(&x, tar_path, err);

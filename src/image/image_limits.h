@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #define IMAGE_LIMITS_JSON_BYTES  (4 << 20) /* a manifest, index or config */
+#define IMAGE_LIMITS_MORE_BYTES  (1 << 20) /* labels, history and what else no sandbox needs */
 #define IMAGE_LIMITS_ENV         1024      /* Env entries of a config */
 #define IMAGE_LIMITS_ARGS        1024      /* Entrypoint or Cmd words */
 #define IMAGE_LIMITS_WORD_BYTES  32768     /* one of those */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -26,6 +27,7 @@ void manifest_config_done(struct manifest_config *c)
     strlist_free(c->diff_ids);
     free(c->user);
     free(c->workdir);
+    json_decref(c->more);
     *c = (struct manifest_config){ 0 };
 }
 
@@ -226,6 +228,107 @@ static int read_text(const json_t *obj, const char *key, size_t max, char **ret,
     return 0;
 }
 
+/* Members of an image config that no sandbox needs. A keys' member is an object of which only the keys count. */
+static const struct member {
+    const char *theirs, *ours;
+    json_type type;
+    bool is_top, is_keys; /* is_top: beside "config", not in it */
+} members[] = {
+    { "Labels", "labels", JSON_OBJECT, false, false },
+    { "ExposedPorts", "exposedPorts", JSON_OBJECT, false, true },
+    { "Volumes", "volumes", JSON_OBJECT, false, true },
+    { "Healthcheck", "healthcheck", JSON_OBJECT, false, false },
+    { "StopSignal", "stopSignal", JSON_STRING, false, false },
+    { "StopTimeout", "stopTimeout", JSON_INTEGER, false, false },
+    { "Shell", "shell", JSON_ARRAY, false, false },
+    { "OnBuild", "onBuild", JSON_ARRAY, false, false },
+    { "ArgsEscaped", "argsEscaped", JSON_TRUE, false, false },
+    { "author", "author", JSON_STRING, true, false },
+    { "created", "created", JSON_STRING, true, false },
+    { "variant", "variant", JSON_STRING, true, false },
+    { "history", "history", JSON_ARRAY, true, false },
+};
+#define N_MEMBERS (sizeof(members) / sizeof(members[0]))
+
+static int read_more(const json_t *doc, json_t **ret, struct err *err)
+{
+    JSON_OWNED more = json_object();
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        const struct member *m = &members[i];
+        json_t *value = json_object_get(m->is_top ? doc : json_get(doc, "config"), m->theirs);
+        if (!value || json_is_null(value) || json_is_false(value))
+            continue;
+        if (json_typeof(value) != m->type)
+            return err_set(err, ERR_INVALID, 0, "image config: %s is of another kind than the specification states",
+                           m->theirs);
+        if (m->is_keys) {
+            json_t *keys = json_array();
+            const char *key;
+            json_t *ignored;
+            json_object_foreach(value, key, ignored)(void) json_array_append_new(keys, json_text(key, strlen(key)));
+            (void)json_object_set_new(more, m->ours, keys);
+        } else {
+            (void)json_object_set(more, m->ours, value);
+        }
+    }
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_object_size(more) ? json_write(more, &len) : NULL;
+    if (len > IMAGE_LIMITS_MORE_BYTES)
+        return err_set(err, ERR_TOO_LARGE, 0,
+                       "image config: labels, history and the like have %zu bytes, the limit is %d", len,
+                       IMAGE_LIMITS_MORE_BYTES);
+    *ret = text ? json_incref(more) : NULL;
+    return 0;
+}
+
+void manifest_time(int64_t ms, char ret[MANIFEST_TIME])
+{
+    time_t at = (time_t)(ms / 1000);
+    struct tm tm = { 0 };
+    (void)gmtime_r(&at, &tm); /* fails only beyond the year 2 147 485 547 */
+    (void)strftime(ret, MANIFEST_TIME, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+json_t *manifest_make_config(const struct manifest_config *c, const json_t *diff_ids, int64_t created_ms)
+{
+    json_t *cfg = json_object();
+    json_t *doc = json_pack("{s:s, s:s, s:o, s:{s:s, s:O}}", "architecture", manifest_architecture(), "os", "linux",
+                            "config", cfg, "rootfs", "type", "layers", "diff_ids", diff_ids);
+    if (c->env)
+        (void)json_object_set_new(cfg, "Env", strlist_to_json(c->env));
+    if (c->entrypoint)
+        (void)json_object_set_new(cfg, "Entrypoint", strlist_to_json(c->entrypoint));
+    if (c->cmd)
+        (void)json_object_set_new(cfg, "Cmd", strlist_to_json(c->cmd));
+    if (c->user && *c->user)
+        (void)json_object_set_new(cfg, "User", json_string(c->user));
+    if (c->workdir && *c->workdir)
+        (void)json_object_set_new(cfg, "WorkingDir", json_string(c->workdir));
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        const struct member *m = &members[i];
+        json_t *value = json_object_get(c->more, m->ours), *keys = m->is_keys ? json_object() : NULL;
+        for (size_t k = 0; m->is_keys && k < json_array_size(value); k++)
+            (void)json_object_set_new(keys, json_string_value(json_array_get(value, k)), json_object());
+        if (value)
+            (void)json_object_set(m->is_top ? doc : cfg, m->theirs, keys ? keys : value);
+        json_decref(keys);
+    }
+    char when[MANIFEST_TIME];
+    manifest_time(created_ms, when);
+    size_t n_layers = json_array_size(diff_ids), n_known = 0;
+    JSON_OWNED history = json_copy(json_object_get(doc, "history"));
+    for (size_t i = 0; i < json_array_size(history); i++)
+        n_known += !json_get_bool(json_array_get(history, i), "empty_layer", false);
+    if (history && n_known <= n_layers) {
+        for (; n_known < n_layers; n_known++) /* layers that a snapshot added */
+            (void)json_array_append_new(history, json_pack("{s:s, s:s}", "created", when, "created_by", "iii"));
+        (void)json_object_set(doc, "history", history);
+    } else {
+        (void)json_object_del(doc, "history");
+    }
+    return doc;
+}
+
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err)
 {
     JSON_OWNED doc = NULL;
@@ -259,6 +362,8 @@ int manifest_parse_config(const char *text, size_t len, struct manifest_config *
         r = read_text(cfg, "User", 255, &c.user, err);
     if (r == 0)
         r = read_text(cfg, "WorkingDir", IMAGE_LIMITS_PATH_BYTES, &c.workdir, err);
+    if (r == 0)
+        r = read_more(doc, &c.more, err);
     if (r < 0)
         return r;
     if (c.workdir && *c.workdir && c.workdir[0] != '/')

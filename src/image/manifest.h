@@ -21,6 +21,7 @@ struct manifest_config {
     char *user, *workdir;            /* NULL or text */
     char **diff_ids;                 /* hex of each layer's unpacked digest, lowest first */
     bool is_host;                    /* only from our own records */
+    json_t *more; /* what no sandbox needs, as a record names it: labels, exposedPorts, …; or NULL */
 };
 void manifest_config_done(struct manifest_config *c);
 
@@ -43,6 +44,11 @@ void manifest_image_done(struct manifest_image *m);
 int manifest_parse_image(const char *text, size_t len, struct manifest_image *ret, struct err *err);
 bool manifest_is_index(const char *text, size_t len); /* has a list of manifests: use manifest_parse_index() */
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err);
+#define MANIFEST_TIME 32
+void manifest_time(int64_t ms, char ret[MANIFEST_TIME]); /* as configs state it */
+/* The image config of the OCI specification, new. A history gets an entry for each layer that was added since, of
+ * created_ms. */
+json_t *manifest_make_config(const struct manifest_config *c, const json_t *diff_ids, int64_t created_ms);
 /* A list of texts without NUL bytes, each at most max_bytes, at most max_items. j NULL or null: *ret becomes NULL. what
  * names the list in the error. strlist_free(*ret). */
 int manifest_words(const json_t *j, const char *what, size_t max_items, size_t max_bytes, char ***ret, struct err *err);

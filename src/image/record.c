@@ -49,9 +49,22 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
     if (text)
         digest_add(&id, text, len);
     digest_end(&id, hex);
+    if (config->more)
+        (void)json_object_update_missing(cfg, config->more);
     return json_pack("{s:i,s:s,s:s+,s:s,s:I,s:I,s:b,s:o,s:o}", "v", 1, "name", name, "id", "sha256:", hex, "source",
                      source, "createdAt", (json_int_t)clock_wall_ms(), "size", (json_int_t)size, "rootless",
                      geteuid() != 0, "layers", list, "config", cfg);
+}
+
+struct manifest_config record_config(const struct image *i)
+{
+    return (struct manifest_config){ .env = i->env,
+                                     .entrypoint = i->entrypoint,
+                                     .cmd = i->cmd,
+                                     .user = i->user,
+                                     .workdir = i->workdir,
+                                     .is_host = i->is_host,
+                                     .more = i->more };
 }
 
 /* An overlay accepts each folder once. The higher one hides the same one below. */
@@ -73,6 +86,7 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
     i->user = xstrdup(json_get_str(cfg, "user", ""));
     i->workdir = xstrdup(json_get_str(cfg, "workdir", ""));
     i->size_bytes = json_get_int(record, "size", 0);
+    i->more = json_incref((json_t *)(uintptr_t)cfg);
     const json_t *layers = json_get(record, "layers");
     size_t n = json_array_size(layers);
     if (n > IMAGE_LAYERS_MAX)

@@ -73,14 +73,14 @@ def sha(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def image_config(layers):
+def image_config(layers, **more):
     return json.dumps({"architecture": "amd64", "os": "linux", "config": {"Env": ["FROM_IMAGE=yes"], "WorkingDir": "/tmp"},
-                       "rootfs": {"type": "layers", "diff_ids": ["sha256:" + sha(layer) for layer in layers]}}).encode()
+                       "rootfs": {"type": "layers", "diff_ids": ["sha256:" + sha(layer) for layer in layers]}, **more}).encode()
 
 
-def docker_save(sh):
+def docker_save(sh, **more):
     layers = [rootfs(sh), top_layer()]
-    config = image_config(layers)
+    config = image_config(layers, **more)
     names = [f"{sha(layer)}/layer.tar" for layer in layers]
     manifest = json.dumps([{"Config": sha(config) + ".json", "RepoTags": ["made:here"], "Layers": names}]).encode()
     parts = [entry(sha(config) + ".json", config)]

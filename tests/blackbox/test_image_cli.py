@@ -1,5 +1,7 @@
 """`iii image import|ls|rm` beside a running server, and sandboxes from what was imported."""
 import gzip
+import json
+import shutil
 import subprocess
 
 import pytest
@@ -55,6 +57,39 @@ def test_layers_are_stacked(imported, sh, new_sandbox, client, kind):
     assert client.exec(sid, "say /note")["stdout"] == "top\n"
     assert client.exec(sid, "say /removed")["exitCode"] == 3
     assert client.ok("GET", f"/sandboxes/{sid}/env")["vars"]["FROM_IMAGE"] == "yes"
+
+
+STATED = {  # all that the specification knows, beside what a sandbox needs
+    "created": "2020-01-02T03:04:05.678Z", "author": "Ada <ada@example.com>", "variant": "v8",
+    "config": {"Env": ["A=b"], "Entrypoint": ["/bin/sh"], "Cmd": ["-c", "say /note"], "User": "7:8", "WorkingDir": "/tmp", "Labels": {"org.example.a": "b c"},
+               "ExposedPorts": {"80/tcp": {}, "53/udp": {}}, "Volumes": {"/data": {}}, "StopSignal": "SIGQUIT", "StopTimeout": 3, "Shell": ["/bin/sh", "-ec"],
+               "Healthcheck": {"Test": ["CMD", "true"], "Interval": 30000000000, "Retries": 2}, "OnBuild": ["RUN true"], "ArgsEscaped": True},
+    "history": [{"created": "2020-01-02T03:04:05Z", "created_by": "ADD file"}, {"created_by": "ENV A=b", "empty_layer": True}, {"created_by": "RUN x", "comment": "y"}],
+}
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="needs skopeo")
+def test_an_export_keeps_all_that_an_image_states(imported, image, sh, tmp_path):
+    imported(images.docker_save(sh, **STATED), "stated:1")
+    for name in ("stated:1", "stated:2"):  # the export of an import of an export, too
+        assert image("export", name, tmp_path / "out.tar").returncode == 0
+        for kind in ("oci-archive", "docker-archive"):  # what other tools see, in either form
+            read = subprocess.run(["skopeo", "inspect", "--raw", "--config", f"{kind}:{tmp_path / 'out.tar'}"], capture_output=True, text=True, check=True)
+            config = json.loads(read.stdout)
+            assert len(config.pop("rootfs")["diff_ids"]) == 2
+            assert config == {"architecture": "amd64", "os": "linux", **STATED}
+        imported((tmp_path / "out.tar").read_bytes(), "stated:2")
+    tags = json.loads(subprocess.run(["tar", "-xOf", tmp_path / "out.tar", "manifest.json"], capture_output=True, check=True).stdout)[0]["RepoTags"]
+    assert tags == ["docker.io/library/stated:2"]
+
+
+@pytest.mark.parametrize("stated, says", [({"config": {"Labels": []}}, "image config: Labels is of another kind"),
+                                          ({"history": "x"}, "image config: history is of another kind"),
+                                          ({"author": "x" * (1 << 20)}, "image config: labels, history and the like have 1048")])
+def test_a_config_of_the_wrong_kind_is_refused(image, sh, tmp_path, stated, says):
+    (tmp_path / "x.tar").write_bytes(images.docker_save(sh, **stated))
+    refused = image("import", tmp_path / "x.tar", "wrong")
+    assert refused.returncode == 1 and says in refused.stderr
 
 
 def test_compressed_archives(imported, sh, new_sandbox, client, tmp_path):

@@ -297,7 +297,7 @@ static int run_compose(const char *dir, struct err *err)
     int r = open_store(dir, &s, err);
     if (r == 0)
         r = image_resolve(s, "one", &i, err);
-    return r < 0 ? r : image_compose(s, i, "two", NULL, err); /* another image under a name that is taken */
+    return r < 0 ? r : image_compose(s, i, "two", err); /* another image under a name that is taken */
 }
 
 static int run_fsck(const char *dir, struct err *err)
