@@ -1,7 +1,8 @@
 /* The Dockerfile parser: pure, on untrusted text. dockerfile_parse() joins continued lines, drops comments and produces
- * one struct dockerfile_step per instruction; ARG may precede the one FROM, everything else follows it. Arguments stay
- * raw text until dockerfile_words() splits them and replaces variables (struct expansion), because the variables are
- * known only while the build runs. Every limit and syntax error names the line; on failure the output is empty. */
+ * one struct dockerfile_step per instruction; ARG may precede the first FROM, everything else follows it. Texts that an
+ * instruction announces with <<NAME are read right after it. Arguments stay raw text until dockerfile_words() splits
+ * them and replaces variables (struct expansion), because the variables are known only while the build runs. Every
+ * limit and syntax error names the line; on failure the output is empty. */
 #include "image/dockerfile.h"
 
 #include <assert.h>
@@ -18,25 +19,48 @@
 
 #define NESTING_MAX 8 /* ${A:-${B:-…}} */
 
-static const char *const kind_names[] = {
-    [DOCKERFILE_FROM] = "FROM",   [DOCKERFILE_RUN] = "RUN",
-    [DOCKERFILE_COPY] = "COPY",   [DOCKERFILE_ADD] = "ADD",
-    [DOCKERFILE_ENV] = "ENV",     [DOCKERFILE_WORKDIR] = "WORKDIR",
-    [DOCKERFILE_ARG] = "ARG",     [DOCKERFILE_USER] = "USER",
-    [DOCKERFILE_CMD] = "CMD",     [DOCKERFILE_ENTRYPOINT] = "ENTRYPOINT",
-    [DOCKERFILE_LABEL] = "LABEL", [DOCKERFILE_EXPOSE] = "EXPOSE",
+/* flags: those it takes, each followed by a space. */
+static const struct {
+    const char *name, *flags;
+    bool has_texts;
+} kinds[] = {
+    [DOCKERFILE_FROM] = { "FROM", "platform ", false },
+    [DOCKERFILE_RUN] = { "RUN", "", true },
+    [DOCKERFILE_COPY] = { "COPY", "from ", true },
+    [DOCKERFILE_ADD] = { "ADD", "", true },
+    [DOCKERFILE_ENV] = { "ENV", NULL, false },
+    [DOCKERFILE_WORKDIR] = { "WORKDIR", NULL, false },
+    [DOCKERFILE_ARG] = { "ARG", "", false },
+    [DOCKERFILE_USER] = { "USER", NULL, false },
+    [DOCKERFILE_CMD] = { "CMD", NULL, false },
+    [DOCKERFILE_ENTRYPOINT] = { "ENTRYPOINT", NULL, false },
+    [DOCKERFILE_LABEL] = { "LABEL", NULL, false },
+    [DOCKERFILE_EXPOSE] = { "EXPOSE", NULL, false },
+    [DOCKERFILE_VOLUME] = { "VOLUME", NULL, false },
+    [DOCKERFILE_HEALTHCHECK] = { "HEALTHCHECK", "interval timeout start-period start-interval retries ", false },
+    [DOCKERFILE_STOPSIGNAL] = { "STOPSIGNAL", NULL, false },
+    [DOCKERFILE_SHELL] = { "SHELL", NULL, false },
+    [DOCKERFILE_MAINTAINER] = { "MAINTAINER", NULL, false },
 };
-#define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 const char *dockerfile_kind_name(enum dockerfile_kind kind)
 {
-    return kind_names[kind];
+    return kinds[kind].name;
 }
 
 void dockerfile_done(struct dockerfile *d)
 {
-    for (size_t i = 0; i < d->n_steps; i++)
-        free(d->steps[i].args);
+    for (size_t i = 0; i < d->n_steps; i++) {
+        struct dockerfile_step *step = &d->steps[i];
+        free(step->args);
+        strlist_free(step->flags);
+        for (size_t k = 0; k < step->n_texts; k++) {
+            free(step->texts[k].name);
+            free(step->texts[k].text);
+        }
+        free(step->texts);
+    }
     free(d->steps);
     *d = (struct dockerfile){ 0 };
 }
@@ -48,6 +72,7 @@ struct reader {
     unsigned line; /* of at */
 };
 
+/* One line without its end. */
 static bool next_line(struct reader *r, const char **ret, size_t *ret_len)
 {
     if (r->at >= r->end)
@@ -57,13 +82,7 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_len)
     *ret = r->at;
     r->at += len + (stop ? 1 : 0);
     r->line++;
-    if (len && (*ret)[len - 1] == '\r')
-        len--;
-    while (len && isspace((unsigned char)**ret)) {
-        (*ret)++;
-        len--;
-    }
-    *ret_len = len;
+    *ret_len = len && (*ret)[len - 1] == '\r' ? len - 1 : len;
     return true;
 }
 
@@ -74,7 +93,13 @@ static size_t trimmed(const char *text, size_t len)
     return len;
 }
 
-/* Reads one instruction with its continuations into out. false: end of file. ret_line: its first line. */
+static int too_long(unsigned line, struct err *err)
+{
+    return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: an instruction has at most %d bytes", line,
+                   DOCKERFILE_ARGS_MAX);
+}
+
+/* Reads one instruction with its continuations into out. 0: end of file. ret_line: its first line. */
 static int read_instruction(struct reader *r, struct buf *out, unsigned *ret_line, struct err *err)
 {
     const char *text;
@@ -82,6 +107,8 @@ static int read_instruction(struct reader *r, struct buf *out, unsigned *ret_lin
     bool is_going = false;
     buf_clear(out);
     while (next_line(r, &text, &len)) {
+        for (; len && isspace((unsigned char)*text); len--)
+            text++;
         if (len == 0 || text[0] == '#')
             continue; /* comments are also allowed between continued lines */
         if (!is_going)
@@ -89,70 +116,124 @@ static int read_instruction(struct reader *r, struct buf *out, unsigned *ret_lin
         len = trimmed(text, len);
         is_going = len && text[len - 1] == '\\';
         if (buf_add(out, text, is_going ? len - 1 : len) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: an instruction has at most %d bytes", *ret_line,
-                           DOCKERFILE_ARGS_MAX);
+            return too_long(*ret_line, err);
         if (!is_going)
             return 1;
     }
     return out->len > 0;
 }
 
-static int find_kind(const char *word, size_t len, unsigned line, enum dockerfile_kind *ret, struct err *err)
+/* Reads the lines up to one that is t->name. is_tabbed: tabs at their beginnings do not count. */
+static int read_text(struct reader *r, unsigned line, bool is_tabbed, struct dockerfile_text *t, struct err *err)
 {
-    for (size_t i = 0; i < N_KINDS; i++)
-        if (strlen(kind_names[i]) == len && strncasecmp(kind_names[i], word, len) == 0) {
-            *ret = (enum dockerfile_kind)i;
+    CLEANUP(buf_done) struct buf body = BUF_INIT(DOCKERFILE_ARGS_MAX);
+    const char *text;
+    size_t len;
+    while (next_line(r, &text, &len)) {
+        for (; is_tabbed && len && *text == '\t'; len--)
+            text++;
+        if (len == strlen(t->name) && strncmp(text, t->name, len) == 0) {
+            t->text = xstrdup(buf_text(&body));
             return 0;
         }
-    return err_set(err, ERR_INVALID, 0,
-                   "Dockerfile line %u: \"%.*s\" is not supported: FROM, RUN, COPY, ADD, ENV, WORKDIR, ARG, USER, CMD, "
-                   "ENTRYPOINT, LABEL and EXPOSE are",
-                   line, (int)(len < 40 ? len : 40), word);
+        if (memchr(text, '\0', len))
+            return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: contains a NUL byte", r->line);
+        if (buf_add(&body, text, len) < 0 || buf_add_char(&body, '\n') < 0)
+            return too_long(line, err);
+    }
+    return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: the text <<%.60s has no end: a line %.60s is missing",
+                   line, t->name, t->name);
 }
 
-static int check_order(const struct dockerfile *d, bool *has_from, struct err *err)
+/* Words like <<NAME, <<-NAME and <<"NAME" announce texts, which follow the instruction. */
+static int read_texts(struct reader *r, struct dockerfile_step *step, struct err *err)
 {
-    assert(d->steps && d->n_steps); /* the caller has just added a step */
-    const struct dockerfile_step *step = &d->steps[d->n_steps - 1];
-    if (step->kind == DOCKERFILE_FROM && *has_from)
-        return err_set(
-            err, ERR_INVALID, 0,
-            "Dockerfile line %u: a second FROM: multi-stage builds are not supported; build each stage as its own "
-            "image",
-            step->line);
-    if (step->kind == DOCKERFILE_FROM)
-        *has_from = true;
-    else if (!*has_from && step->kind != DOCKERFILE_ARG)
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s before FROM: only ARG is allowed there", step->line,
-                       kind_names[step->kind]);
-    bool has_flags = strchr("FRCA", kind_names[step->kind][0]) &&
-                     step->kind != DOCKERFILE_CMD; /* the instructions that accept flags */
-    if (has_flags && strncmp(step->args, "--", 2) == 0)
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s is not supported", step->line,
-                       kind_names[step->kind], (int)strcspn(step->args, " \t="), step->args);
-    return 0;
+    bool is_only = true; /* no word is anything else */
+    for (const char *at = step->args; *at; at += strspn(at, " \t")) {
+        const char *word = at;
+        char quote = '\0';
+        for (; *at && (quote || !isspace((unsigned char)*at)); at++) {
+            if (*at == '\\' && at[1] && quote != '\'')
+                at++;
+            else if (*at == quote || (!quote && (*at == '"' || *at == '\'')))
+                quote = quote ? '\0' : *at;
+        }
+        size_t digits = strspn(word, "0123456789");
+        bool is_tabbed = word[digits] && strncmp(word + digits, "<<-", 3) == 0;
+        const char *name = word + digits + 2 + is_tabbed;
+        bool is_text = strncmp(word + digits, "<<", 2) == 0 && name < at && !memchr(name, '<', (size_t)(at - name));
+        bool is_quoted = is_text && at - name > 2 && (*name == '"' || *name == '\'') && at[-1] == *name;
+        is_only = is_only && is_text && digits == 0;
+        if (!is_text)
+            continue;
+        step->texts = xrealloc(step->texts, (step->n_texts + 1) * sizeof(*step->texts));
+        struct dockerfile_text *t = &step->texts[step->n_texts++];
+        *t = (struct dockerfile_text){ .name = xstrndup(name + is_quoted, (size_t)(at - name) - 2 * is_quoted),
+                                       .is_literal = is_quoted };
+        int result = read_text(r, step->line, is_tabbed, t, err);
+        if (result < 0)
+            return result;
+    }
+    if (step->kind != DOCKERFILE_RUN || step->n_texts == 0)
+        return 0;
+    /* A shell knows <<NAME itself; a text alone is the script. */
+    CLEANUP(buf_done) struct buf command = BUF_INIT(DOCKERFILE_ARGS_MAX);
+    int bad = is_only ? 0 : buf_addf(&command, "%s\n", step->args);
+    for (size_t i = 0; i < step->n_texts && bad == 0; i++)
+        bad = is_only ? buf_add_str(&command, step->texts[i].text)
+                      : buf_addf(&command, "%s%s\n", step->texts[i].text, step->texts[i].name);
+    if (bad < 0)
+        return too_long(step->line, err);
+    free(step->args);
+    step->args = xstrdup(buf_text(&command));
+    return *step->args ? 0 : err_set(err, ERR_INVALID, 0, "Dockerfile line %u: the script is empty", step->line);
 }
 
-static int add_step(struct dockerfile *d, const struct buf *text, unsigned line, struct err *err)
+static int add_step(struct dockerfile *d, struct reader *reader, const struct buf *text, unsigned line, bool *has_from,
+                    struct err *err)
 {
-    size_t word = strcspn(text->data, " \t"), at = word, len = trimmed(text->data, text->len);
-    enum dockerfile_kind kind;
+    const char *word = text->data;
+    size_t n = strcspn(word, " \t"), len = trimmed(word, text->len), kind = 0;
     if (memchr(text->data, '\0', text->len))
         return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: contains a NUL byte", line);
-    int r = find_kind(text->data, word < len ? word : len, line, &kind, err);
-    if (r < 0)
-        return r;
-    while (at < len && isspace((unsigned char)text->data[at]))
-        at++;
-    if (at >= len)
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s needs an argument", line, kind_names[kind]);
+    n = n < len ? n : len;
+    while (kind < N_KINDS && (strlen(kinds[kind].name) != n || strncasecmp(kinds[kind].name, word, n) != 0))
+        kind++;
+    if (kind == N_KINDS)
+        return err_set(err, ERR_INVALID, 0,
+                       "Dockerfile line %u: \"%.*s\" is not supported: FROM, RUN, COPY, ADD, ENV, WORKDIR, ARG, USER, "
+                       "CMD, ENTRYPOINT, LABEL, EXPOSE, VOLUME, HEALTHCHECK, STOPSIGNAL, SHELL and MAINTAINER are",
+                       line, (int)(n < 40 ? n : 40), word);
     if (d->n_steps == DOCKERFILE_STEPS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d instructions", line,
                        DOCKERFILE_STEPS_MAX);
+    if (kind == DOCKERFILE_FROM)
+        *has_from = true;
+    else if (!*has_from && kind != DOCKERFILE_ARG)
+        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s before FROM: only ARG is allowed there", line,
+                       kinds[kind].name);
     d->steps = xrealloc(d->steps, (d->n_steps + 1) * sizeof(*d->steps));
-    d->steps[d->n_steps++] =
-        (struct dockerfile_step){ .kind = kind, .line = line, .args = xstrndup(text->data + at, len - at) };
-    return 0;
+    struct dockerfile_step *step = &d->steps[d->n_steps++];
+    *step = (struct dockerfile_step){ .kind = (enum dockerfile_kind)kind, .line = line };
+    const char *at = word + n + strspn(word + n, " \t");
+    while (kinds[kind].flags && strncmp(at, "--", 2) == 0) {
+        size_t name = strcspn(at + 2, " \t="), all = strcspn(at, " \t");
+        CLEANUP(free_p) char *known = xasprintf("%.*s ", (int)name, at + 2);
+        CLEANUP(free_p) char *flag = xstrndup(at, all);
+        const char *found = strstr(kinds[kind].flags, known);
+        if (!found || (found > kinds[kind].flags && found[-1] != ' '))
+            return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s is not supported", line,
+                           kinds[kind].name, (int)name + 2, at);
+        if (at[2 + name] != '=' || name + 3 == all)
+            return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s needs a value: %.*s=…", line,
+                           kinds[kind].name, (int)name + 2, at, (int)name + 2, at);
+        strlist_add(&step->flags, flag);
+        at += all + strspn(at + all, " \t");
+    }
+    step->args = xstrndup(at, len > (size_t)(at - word) ? len - (size_t)(at - word) : 0);
+    if (!*step->args)
+        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s needs an argument", line, kinds[kind].name);
+    return kinds[kind].has_texts && *step->args != '[' ? read_texts(reader, step, err) : 0;
 }
 
 int dockerfile_parse(const char *text, size_t len, struct dockerfile *ret, struct err *err)
@@ -167,9 +248,7 @@ int dockerfile_parse(const char *text, size_t len, struct dockerfile *ret, struc
         return err_set(err, ERR_TOO_LARGE, 0, "the Dockerfile has %zu bytes, at most %d are read", len,
                        DOCKERFILE_BYTES_MAX);
     while ((r = read_instruction(&reader, &one, &line, err)) > 0) {
-        r = one.len ? add_step(&d, &one, line, err) : 0;
-        if (r == 0 && one.len)
-            r = check_order(&d, &has_from, err);
+        r = one.len ? add_step(&d, &reader, &one, line, &has_from, err) : 0;
         if (r < 0)
             return r;
     }
@@ -180,6 +259,15 @@ int dockerfile_parse(const char *text, size_t len, struct dockerfile *ret, struc
     *ret = d;
     d = (struct dockerfile){ 0 };
     return 0;
+}
+
+const char *dockerfile_flag(const struct dockerfile_step *step, const char *name)
+{
+    size_t n = strlen(name);
+    for (char *const *flag = step->flags; flag && *flag; flag++)
+        if (strncmp(*flag + 2, name, n) == 0 && (*flag)[2 + n] == '=')
+            return *flag + 3 + n;
+    return NULL;
 }
 
 /* --- words --- */
@@ -202,14 +290,14 @@ int dockerfile_exec_form(const struct dockerfile_step *step, char ***ret, struct
         const json_t *word = json_array_get(list, i);
         if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
             return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the list may hold only strings", step->line,
-                           kind_names[step->kind]);
+                           kinds[step->kind].name);
     }
     if (n > DOCKERFILE_WORDS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d arguments", step->line,
                        DOCKERFILE_WORDS_MAX);
     if (n == 0)
         return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the list is empty", step->line,
-                       kind_names[step->kind]);
+                       kinds[step->kind].name);
     *ret = strlist_from_json(list);
     return 1;
 }
@@ -223,7 +311,7 @@ struct expansion {
 
 static int expand_error(const struct expansion *x, const char *what)
 {
-    return err_set(x->err, ERR_INVALID, 0, "Dockerfile line %u: %s: %s", x->step->line, kind_names[x->step->kind],
+    return err_set(x->err, ERR_INVALID, 0, "Dockerfile line %u: %s: %s", x->step->line, kinds[x->step->kind].name,
                    what);
 }
 
@@ -233,14 +321,6 @@ static int expand_put(struct expansion *x, const char *text, size_t len)
         return 0;
     return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: over %d bytes after variables are replaced",
                    x->step->line, DOCKERFILE_ARGS_MAX);
-}
-
-static const char *value_of(const struct expansion *x, const char *name, size_t len)
-{
-    char *key = xstrndup(name, len);
-    const char *value = strlist_env_get(x->vars, key);
-    free(key);
-    return value ? value : "";
 }
 
 static int expand_variable(struct expansion *x, const char **at, int depth);
@@ -284,7 +364,9 @@ static int expand_variable(struct expansion *x, const char **at, int depth)
     }
     if (!dockerfile_is_name(name, len))
         return expand_error(x, "after ${ the name of a variable is expected");
-    const char *value = value_of(x, name, len);
+    CLEANUP(free_p) char *key = xstrndup(name, len);
+    const char *value = strlist_env_get(x->vars, key);
+    value = value ? value : "";
     *at = name + len;
     if (!has_brace)
         return expand_put(x, value, strlen(value));
@@ -326,57 +408,53 @@ static int read_word(struct expansion *x, const char **at)
     return r == 0 && quote ? expand_error(x, "a quote is not closed") : r;
 }
 
-/* The entries of a list have no quotes or white space to interpret, only variables. */
-static int expand_list(struct expansion *x, char *const *list, char ***ret)
-{
-    assert(list);
-    for (size_t i = 0; list[i]; i++) {
-        buf_clear(&x->out);
-        const char *at = list[i];
-        int r = 0;
-        while (r == 0 && *at) {
-            if (*at == '$')
-                r = expand_variable(x, &at, 0);
-            else
-                r = expand_put(x, at++, 1);
-        }
-        if (r < 0)
-            return r;
-        strlist_add(ret, buf_text(&x->out));
-    }
-    return 0;
-}
-
-static int split_words(struct expansion *x, char ***ret)
-{
-    const char *at = x->step->args;
-    for (size_t n = 0; *at; n++) {
-        if (n == DOCKERFILE_WORDS_MAX)
-            return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d arguments", x->step->line,
-                           DOCKERFILE_WORDS_MAX);
-        buf_clear(&x->out);
-        int r = read_word(x, &at);
-        if (r < 0)
-            return r;
-        strlist_add(ret, buf_text(&x->out));
-        while (isspace((unsigned char)*at))
-            at++;
-    }
-    return 0;
-}
-
 int dockerfile_words(const struct dockerfile_step *step, char *const *vars, char ***ret, struct err *err)
 {
     CLEANUP(strlist_free_p) char **list = NULL;
     CLEANUP(strlist_free_p) char **words = NULL;
     struct expansion x = { .step = step, .vars = vars, .out = BUF_INIT(DOCKERFILE_ARGS_MAX), .err = err };
-    bool can_list = step->kind == DOCKERFILE_COPY || step->kind == DOCKERFILE_ADD;
+    bool can_list = step->kind == DOCKERFILE_COPY || step->kind == DOCKERFILE_ADD || step->kind == DOCKERFILE_VOLUME;
     int r = can_list ? dockerfile_exec_form(step, &list, err) : 0;
-    if (r >= 0)
-        r = r ? expand_list(&x, list, &words) : split_words(&x, &words);
+    bool is_list = r > 0;
+    const char *at = step->args;
+    for (size_t n = 0; r >= 0 && (is_list ? list[n] != NULL : *at != '\0'); n++) {
+        buf_clear(&x.out);
+        r = 0;
+        if (n == DOCKERFILE_WORDS_MAX)
+            r = err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d arguments", step->line,
+                        DOCKERFILE_WORDS_MAX);
+        else if (is_list) /* its entries have no quotes or white space to interpret, only variables */
+            for (const char *in = list[n]; r == 0 && *in;)
+                r = *in == '$' ? expand_variable(&x, &in, 0) : expand_put(&x, in++, 1);
+        else
+            r = read_word(&x, &at);
+        if (r == 0)
+            strlist_add(&words, buf_text(&x.out));
+        while (!is_list && isspace((unsigned char)*at))
+            at++;
+    }
     buf_done(&x.out);
     if (r < 0)
         return r;
     *ret = STEAL(words);
     return 0;
+}
+
+int dockerfile_expand(const struct dockerfile_step *step, const char *text, char *const *vars, char **ret,
+                      struct err *err)
+{
+    struct expansion x = { .step = step, .vars = vars, .out = BUF_INIT(DOCKERFILE_ARGS_MAX), .err = err };
+    int r = 0;
+    while (r == 0 && *text) {
+        if (*text == '$') {
+            r = expand_variable(&x, &text, 0);
+        } else {
+            text += *text == '\\' && text[1] == '$';
+            r = expand_put(&x, text++, 1);
+        }
+    }
+    if (r == 0)
+        *ret = xstrdup(buf_text(&x.out));
+    buf_done(&x.out);
+    return r;
 }

@@ -50,6 +50,27 @@ struct image *image_free(struct image *i)
     return NULL;
 }
 
+struct image *image_copy(const struct image *i)
+{
+    struct image *copy = xzalloc(sizeof(*copy));
+    *copy = (struct image){ .name = xstrdup(i->name),
+                            .id = xstrdup(i->id),
+                            .layers = i->layers ? strlist_copy(i->layers) : NULL,
+                            .n_layers = i->n_layers,
+                            .layer_bytes = xzalloc((i->n_layers + 1) * sizeof(*copy->layer_bytes)),
+                            .is_host = i->is_host,
+                            .env = strlist_copy(i->env),
+                            .entrypoint = strlist_copy(i->entrypoint),
+                            .cmd = strlist_copy(i->cmd),
+                            .user = xstrdup(i->user),
+                            .workdir = xstrdup(i->workdir),
+                            .size_bytes = i->size_bytes,
+                            .more = json_deep_copy(i->more) };
+    if (i->layer_bytes && i->n_layers)
+        memcpy(copy->layer_bytes, i->layer_bytes, i->n_layers * sizeof(*copy->layer_bytes));
+    return copy;
+}
+
 int image_store_open(const char *dir, struct image_store **ret, struct err *err)
 {
     return layout_open(dir, ret, err);

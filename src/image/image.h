@@ -36,6 +36,7 @@ struct image {
     struct image_helper *helper; /* image_stack_layer(): the helper process that did it, or NULL */
 };
 struct image *image_free(struct image *i);
+struct image *image_copy(const struct image *i); /* without the helper; caller frees */
 DEFINE_CLEANUP(struct image *, image_free)
 
 /* Creates dir when missing. is_rootless: layers are unpacked with our own uid as owner. */

@@ -1,7 +1,9 @@
-/* Theory of operation. The layers and the configuration so far are one struct image (`place.now`). Instructions that
- * only change the configuration change it there; RUN, COPY, ADD and WORKDIR add a layer to it (build_step.c). After the
- * last instruction a record is stored under the requested name. Nothing from the Dockerfile ever runs outside a
- * sandbox. A failure stops the build and names the Dockerfile's line; the steps before it stay in the cache. */
+/* Theory of operation. The layers and the configuration of the current stage are one struct image (`place.now`).
+ * Instructions that only change the configuration change it there; RUN, COPY, ADD and WORKDIR add a layer to it
+ * (build_step.c). A FROM puts the stage away under its name and number, where COPY --from and a later FROM find it.
+ * After the last instruction a record of the last stage is stored under the requested name. Nothing from the Dockerfile
+ * ever runs outside a sandbox. A failure stops the build and names the Dockerfile's line; the steps before it stay in
+ * the cache. */
 #include "image/image_build.h"
 
 #include <assert.h>
@@ -16,20 +18,34 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/strlist.h"
 #include "image/build_step.h"
 #include "image/dockerfile.h"
 #include "image/image_cli.h"
 #include "image/image_limits.h"
+#include "image/manifest.h"
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" /* of an image that states none */
+#define CREATED_BY   1000 /* bytes of an instruction that the history shows */
+
+struct stage {
+    char *name; /* NULL: only its number */
+    struct image *image;
+};
 
 struct build {
     struct build_step_place place;
     const struct image_build_options *options;
-    char **globals; /* ARGs before FROM */
-    char **args;    /* ARGs after it */
-    json_t *labels, *ports;
+    struct stage *stages; /* those before the current one */
+    size_t n_stages;
+    char *stage_name; /* of the current one, or NULL */
+    char **globals;   /* ARGs before FROM */
+    char **args;      /* ARGs of the current stage */
     bool has_cmd, is_cached;
 };
+
+typedef int do_fn(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err);
 
 /* Variables for expansion; ENV wins over ARG. Caller frees. */
 static char **variables(const struct build *b)
@@ -58,10 +74,11 @@ static void replace(char **slot, const char *text)
     *slot = xstrdup(text);
 }
 
-/* --- ARG and FROM --- */
+/* --- stages --- */
 
-static int do_arg(struct build *b, char *const *words, bool is_global, struct err *err)
+static int do_arg(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
+    bool is_global = !b->place.now;
     for (size_t i = 0; words[i]; i++) {
         size_t n = strcspn(words[i], "=");
         CLEANUP(free_p) char *key = xstrndup(words[i], n);
@@ -78,88 +95,224 @@ static int do_arg(struct build *b, char *const *words, bool is_global, struct er
     return 0;
 }
 
-static int do_from(struct build *b, char *const *words, struct err *err)
+/* An earlier stage by its name or, with can_number, its number; NULL: none. */
+static const struct image *find_stage(const struct build *b, const char *name, bool can_number)
 {
-    const char *name = words[0];
-    assert(name); /* the parser rejects an instruction without words */
-    bool has_stage = words[1] && strcasecmp(words[1], "as") == 0 && words[2] && !words[3];
-    if ((words[1] && !has_stage) || !*name)
-        return err_set(err, ERR_INVALID, 0, "an image is expected: FROM IMAGE [AS NAME]");
-    if (strcmp(name, "scratch") == 0)
-        return err_set(err, ERR_INVALID, 0,
-                       "scratch has nothing to run steps with: use `iii image import` for such images");
-    struct image_store *s = b->place.store;
-    int r = image_resolve(s, name, &b->place.now, err);
+    char *end = NULL;
+    unsigned long number = can_number && isdigit((unsigned char)*name) ? strtoul(name, &end, 10) : 0;
+    if (end && !*end)
+        return number < b->n_stages ? b->stages[number].image : NULL;
+    for (size_t i = b->n_stages; i-- > 0;)
+        if (b->stages[i].name && strcasecmp(b->stages[i].name, name) == 0)
+            return b->stages[i].image;
+    return NULL;
+}
+
+static int find_image(struct image_store *s, const char *name, struct image **ret, struct err *err)
+{
+    int r = image_resolve(s, name, ret, err);
     const char *pull = getenv("III_PULL");
     if (r == -ENOENT && !(pull && strcmp(pull, "never") == 0)) {
         r = image_cli_pull(s, name, false, false, err);
-        r = r < 0 ? r : image_resolve(s, name, &b->place.now, err);
+        r = r < 0 ? r : image_resolve(s, name, ret, err);
     }
     return r;
 }
 
+static int do_from(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    const char *name = words[0], *platform = dockerfile_flag(step, "platform");
+    bool has_name = words[1] && strcasecmp(words[1], "as") == 0 && words[2] && !words[3];
+    if ((words[1] && !has_name) || !*name)
+        return err_set(err, ERR_INVALID, 0, "an image is expected: FROM IMAGE [AS NAME]");
+    if (has_name &&
+        (!isalpha((unsigned char)words[2][0]) ||
+         strspn(words[2], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != strlen(words[2])))
+        return err_set(err, ERR_INVALID, 0,
+                       "\"%.60s\" is not the name of a stage: a letter, then letters, digits, - _ and .", words[2]);
+    if (platform) {
+        CLEANUP(free_p) char *wanted = NULL;
+        CLEANUP(free_p) char *ours = xasprintf("linux/%s", manifest_architecture());
+        int r = dockerfile_expand(step, platform, b->globals, &wanted, err);
+        if (r == 0 && strncmp(wanted, ours, strlen(ours)) != 0)
+            r = err_set(err, ERR_INVALID, 0, "--platform=%.60s: only %s can be built here", wanted, ours);
+        if (r < 0)
+            return r;
+    }
+    if (b->place.now) { /* the stage that ends here */
+        b->stages = xrealloc(b->stages, (b->n_stages + 1) * sizeof(*b->stages));
+        b->stages[b->n_stages++] = (struct stage){ STEAL(b->stage_name), STEAL(b->place.now) };
+    }
+    if (has_name && find_stage(b, words[2], false))
+        return err_set(err, ERR_INVALID, 0, "there is another stage %.60s above", words[2]);
+    const struct image *stage = find_stage(b, name, false);
+    int r = 0;
+    if (stage)
+        b->place.now = image_copy(stage);
+    else if (strcmp(name, "scratch") == 0)
+        b->place.now = image_copy(&(struct image){ .name = words[0], .id = words[0] });
+    else
+        r = find_image(b->place.store, name, &b->place.now, err);
+    if (r < 0)
+        return r;
+    struct image *now = b->place.now;
+    json_t *more = now->more ? json_deep_copy(now->more) : json_object();
+    json_decref(now->more);
+    now->more = more;
+    if (json_array_size(json_get(more, "onBuild")))
+        (void)fprintf(stderr, "  ONBUILD instructions of %s are not run\n", name);
+    (void)json_object_del(more, "onBuild");
+    (void)json_object_set_new(more, "history", manifest_history(json_get(more, "history"), now->n_layers, 0));
+    if (!strlist_env_get(now->env, "PATH"))
+        strlist_env_set(&now->env, "PATH", DEFAULT_PATH);
+    b->stage_name = has_name ? xstrdup(words[2]) : NULL;
+    b->args = strlist_free(b->args);
+    b->has_cmd = false;
+    return 0;
+}
+
 /* --- configuration --- */
 
-static int do_env(struct build *b, char *const *words, struct err *err)
+/* The member of the configuration, made when it is missing. */
+static json_t *member(struct build *b, const char *name, bool is_list)
 {
-    assert(b->place.now);
+    json_t *more = b->place.now->more, *found = json_object_get(more, name);
+    if (is_list ? !json_is_array(found) : !json_is_object(found))
+        (void)json_object_set_new(more, name, is_list ? json_array() : json_object());
+    return json_object_get(more, name);
+}
+
+static int add_once(json_t *list, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+            return 0;
+    return json_array_append_new(list, json_string(text)) < 0 ? err_set(err, ERR_INVALID, 0, "not UTF-8") : 0;
+}
+
+static int do_env(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    char ***env = &b->place.now->env;
+    if (!strchr(words[0], '=') && words[1]) { /* the old form: ENV NAME the rest */
+        CLEANUP(buf_done) struct buf rest = BUF_INIT(DOCKERFILE_ARGS_MAX);
+        for (size_t i = 1; words[i]; i++)
+            (void)buf_addf(&rest, "%s%s", i > 1 ? " " : "", words[i]); /* not longer than the instruction was */
+        strlist_env_set(env, words[0], buf_text(&rest));
+        return 0;
+    }
     for (size_t i = 0; words[i]; i++) {
         size_t n = strcspn(words[i], "=");
         if (n == 0 || !words[i][n])
             return err_set(err, ERR_INVALID, 0, "\"%.60s\" is not NAME=value", words[i]);
         CLEANUP(free_p) char *key = xstrndup(words[i], n);
-        strlist_env_set(&b->place.now->env, key, words[i] + n + 1);
+        strlist_env_set(env, key, words[i] + n + 1);
     }
-    if (strlist_count(b->place.now->env) > IMAGE_LIMITS_ENV)
+    if (strlist_count(*env) > IMAGE_LIMITS_ENV)
         return err_set(err, ERR_TOO_LARGE, 0, "an image has at most %d variables", IMAGE_LIMITS_ENV);
     return 0;
 }
 
-static int do_label(struct build *b, char *const *words, struct err *err)
+static int do_label(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
     for (size_t i = 0; words[i]; i++) {
         size_t n = strcspn(words[i], "=");
         if (n == 0 || !words[i][n])
             return err_set(err, ERR_INVALID, 0, "\"%.60s\" is not NAME=value", words[i]);
         CLEANUP(free_p) char *key = xstrndup(words[i], n);
-        if (json_object_set_new(b->labels, key, json_string(words[i] + n + 1)) < 0)
+        if (json_object_set_new(member(b, "labels", false), key, json_string(words[i] + n + 1)) < 0)
             return err_set(err, ERR_INVALID, 0, "a label is not UTF-8");
     }
     return 0;
 }
 
-static int do_expose(struct build *b, char *const *words, struct err *err)
+static int do_expose(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
     for (size_t i = 0; words[i]; i++) {
         char *end = NULL;
-        long port = isdigit((unsigned char)words[i][0]) ? strtol(words[i], &end, 10) : 0;
+        long first = isdigit((unsigned char)words[i][0]) ? strtol(words[i], &end, 10) : 0, last = first;
+        if (end && *end == '-' && isdigit((unsigned char)end[1]))
+            last = strtol(end + 1, &end, 10);
         const char *protocol = end && *end ? end : "/tcp";
-        if (port < 1 || port > 65535 || (strcmp(protocol, "/tcp") != 0 && strcmp(protocol, "/udp") != 0))
+        if (first < 1 || last > 65535 || last < first ||
+            (strcmp(protocol, "/tcp") != 0 && strcmp(protocol, "/udp") != 0))
             return err_set(err, ERR_INVALID, 0, "\"%.60s\" is not a port from 1 to 65535, with /tcp or /udp or nothing",
                            words[i]);
-        CLEANUP(free_p) char *text = xasprintf("%ld%s", port, protocol);
-        (void)json_array_append_new(b->ports, json_string(text));
+        for (long port = first; port <= last; port++) {
+            CLEANUP(free_p) char *text = xasprintf("%ld%s", port, protocol);
+            (void)add_once(member(b, "exposedPorts", true), text, NULL); /* digits and letters only */
+        }
     }
     return 0;
 }
 
-/* CMD and ENTRYPOINT: a list of words, or text for a shell. */
-static int do_command(struct build *b, const struct dockerfile_step *step, struct err *err)
+static int do_volume(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; words[i] && r == 0; i++)
+        r = words[i][0] ? add_once(member(b, "volumes", true), words[i], err)
+                        : err_set(err, ERR_INVALID, 0, "a volume's path is empty");
+    return r;
+}
+
+static int do_user(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    int r = one_word(words, "a user", err);
+    if (r == 0)
+        replace(&b->place.now->user, words[0]);
+    return r;
+}
+
+static int do_stopsignal(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    size_t n = strspn(words[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-");
+    if (words[1] || !words[0][0] || words[0][n])
+        return err_set(err, ERR_INVALID, 0, "\"%.60s\" is not a signal: SIGTERM or a number", words[0]);
+    (void)json_object_set_new(b->place.now->more, "stopSignal", json_string(words[0]));
+    return 0;
+}
+
+static int do_maintainer(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    (void)json_object_set_new(b->place.now->more, "author", json_text(step->args, strlen(step->args)));
+    return 0;
+}
+
+static int do_shell(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    CLEANUP(strlist_free_p) char **list = NULL;
+    int r = dockerfile_exec_form(step, &list, err);
+    if (r == 0)
+        r = err_set(err, ERR_INVALID, 0, "a list is expected: SHELL [\"/bin/sh\", \"-c\"]");
+    if (r > 0)
+        (void)json_object_set_new(b->place.now->more, "shell", strlist_to_json(list));
+    return r < 0 ? r : 0;
+}
+
+/* A command: a list of words, or text for the shell. strlist_free(*ret). */
+static int command_of(const struct build *b, const struct dockerfile_step *step, char ***ret, struct err *err)
+{
+    int r = dockerfile_exec_form(step, ret, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    *ret = strlist_from_json(json_get(b->place.now->more, "shell"));
+    if (!*ret) {
+        strlist_add(ret, "/bin/sh");
+        strlist_add(ret, "-c");
+    }
+    strlist_add(ret, step->args);
+    return 0;
+}
+
+static int do_command(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
     struct image *now = b->place.now;
-    assert(now);
-    char **words = NULL;
-    int r = dockerfile_exec_form(step, &words, err);
+    char **command = NULL;
+    int r = command_of(b, step, &command, err);
     if (r < 0)
         return r;
-    if (r == 0) {
-        strlist_add(&words, "/bin/sh");
-        strlist_add(&words, "-c");
-        strlist_add(&words, step->args);
-    }
     char ***slot = step->kind == DOCKERFILE_CMD ? &now->cmd : &now->entrypoint;
     *slot = strlist_free(*slot);
-    *slot = words;
+    *slot = command;
     if (step->kind == DOCKERFILE_CMD)
         b->has_cmd = true;
     else if (!b->has_cmd)
@@ -167,22 +320,97 @@ static int do_command(struct build *b, const struct dockerfile_step *step, struc
     return 0;
 }
 
-/* --- instructions that change files --- */
-
-static int do_run(struct build *b, const struct dockerfile_step *step, struct err *err)
+/* "1m30s" in nanoseconds; -1: not a duration of at least a millisecond, or 0. */
+static int64_t duration_ns(const char *text)
 {
-    CLEANUP(strlist_free_p) char **words = NULL;
-    CLEANUP(strlist_free_p) char **env = variables(b);
-    int r = dockerfile_exec_form(step, &words, err);
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+    double sum = 0;
+    if (strcmp(text, "0") == 0)
+        return 0;
+    while (*text) {
+        char *end = NULL;
+        double value = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
+        size_t n = end ? strspn(end, "numsh") : 0, unit = 0;
+        while (unit < sizeof(units) / sizeof(units[0]) &&
+               (strlen(units[unit].name) != n || strncmp(units[unit].name, end, n) != 0))
+            unit++;
+        if (value < 0 || n == 0 || unit == sizeof(units) / sizeof(units[0]))
+            return -1;
+        sum += value * units[unit].ns;
+        text = end + n;
+    }
+    return sum == 0 || (sum >= 1e6 && sum < 9e18) ? (int64_t)sum : -1;
+}
+
+static int do_healthcheck(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    static const char *const times[][2] = { { "interval", "Interval" },
+                                            { "timeout", "Timeout" },
+                                            { "start-period", "StartPeriod" },
+                                            { "start-interval", "StartInterval" } };
+    JSON_OWNED check = json_object();
+    size_t n = strcspn(step->args, " \t");
+    char *rest = step->args + n + strspn(step->args + n, " \t");
+    bool is_none = n == 4 && strncasecmp(step->args, "NONE", 4) == 0;
+    if ((!is_none && (n != 3 || strncasecmp(step->args, "CMD", 3) != 0)) || is_none != !*rest)
+        return err_set(err, ERR_INVALID, 0, "HEALTHCHECK [OPTIONS] CMD command, or HEALTHCHECK NONE");
+    const struct dockerfile_step command = { .kind = step->kind, .line = step->line, .args = rest };
+    CLEANUP(strlist_free_p) char **list = NULL;
+    int r = is_none ? 0 : dockerfile_exec_form(&command, &list, err);
     if (r < 0)
         return r;
-    JSON_OWNED command = r ? strlist_to_json(words) : json_string(step->args);
-    if (!command)
-        return err_set(err, ERR_INVALID, 0, "the command is not UTF-8");
+    json_t *test = r ? strlist_to_json(list) : json_array();
+    (void)json_array_insert_new(test, 0, json_string(is_none ? "NONE" : r ? "CMD" : "CMD-SHELL"));
+    if (!is_none && !r)
+        (void)json_array_append_new(test, json_text(rest, strlen(rest)));
+    (void)json_object_set_new(check, "Test", test);
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        const char *value = dockerfile_flag(step, times[i][0]);
+        int64_t ns = value ? duration_ns(value) : 0;
+        if (ns < 0)
+            return err_set(err, ERR_INVALID, 0, "--%s=%.60s is not a duration like 1m30s or 500ms", times[i][0], value);
+        if (ns > 0)
+            (void)json_object_set_new(check, times[i][1], json_integer(ns));
+    }
+    const char *retries = dockerfile_flag(step, "retries");
+    if (retries) {
+        char *end = NULL;
+        long count = strtol(retries, &end, 10);
+        if (!isdigit((unsigned char)*retries) || *end || count < 1 || count > 1000000)
+            return err_set(err, ERR_INVALID, 0, "--retries=%.60s is not a number from 1 to 1000000", retries);
+        (void)json_object_set_new(check, "Retries", json_integer(count));
+    }
+    (void)json_object_set(b->place.now->more, "healthcheck", check);
+    return 0;
+}
+
+/* --- instructions that change files --- */
+
+static int do_run(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+{
+    CLEANUP(strlist_free_p) char **list = NULL;
+    CLEANUP(strlist_free_p) char **env = variables(b);
+    if (step->n_texts && strncmp(step->args, "#!", 2) == 0) { /* a script with an interpreter of its own */
+        static const char *const start[] = {
+            "/bin/sh", "-c",
+            "f=/tmp/.script && printf %s \"$0\" >\"$f\" && chmod 700 \"$f\" && \"$f\"; r=$?; rm -f \"$f\"; exit $r"
+        };
+        for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
+            strlist_add(&list, start[i]);
+        strlist_add(&list, step->args);
+    } else {
+        int r = command_of(b, step, &list, err);
+        if (r < 0)
+            return r;
+    }
+    JSON_OWNED command = strlist_to_json(list);
     return build_step_run(&b->place, command, env, &b->is_cached, err);
 }
 
-static int do_workdir(struct build *b, char *const *words, struct err *err)
+static int do_workdir(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
     int r = one_word(words, "a folder", err);
     if (r < 0)
@@ -194,80 +422,133 @@ static int do_workdir(struct build *b, char *const *words, struct err *err)
     return r;
 }
 
-static bool is_archive(const char *name)
+static int do_copy(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
-    static const char *const ends[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst" };
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        size_t n = strlen(ends[i]), len = strlen(name);
-        if (len >= n && strcasecmp(name + len - n, ends[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int do_add(struct build *b, char *const *words, struct err *err)
-{
-    for (size_t i = 0; words[i] && words[i + 1]; i++) {
+    static const char *const archives[] = { ".tar",  ".tar.gz", ".tgz", ".tar.bz2",
+                                            ".tbz2", ".tar.xz", ".txz", ".tar.zst" };
+    const char *from = dockerfile_flag(step, "from");
+    size_t n = strlist_count(words);
+    if (n < 2)
+        return err_set(err, ERR_INVALID, 0, "at least one source and a destination are needed");
+    for (size_t i = 0; step->kind == DOCKERFILE_ADD && i + 1 < n; i++) {
+        size_t len = strlen(words[i]);
         if (strstr(words[i], "://") || strncmp(words[i], "git@", 4) == 0)
             return err_set(err, ERR_INVALID, 0,
                            "%.100s: only files of the context can be added: fetch it in a RUN step", words[i]);
-        if (is_archive(words[i]))
-            return err_set(err, ERR_INVALID, 0,
-                           "%.100s: archives are not unpacked: COPY it and unpack it in a RUN step", words[i]);
+        for (size_t k = 0; k < sizeof(archives) / sizeof(archives[0]); k++)
+            if (len >= strlen(archives[k]) && strcasecmp(words[i] + len - strlen(archives[k]), archives[k]) == 0)
+                return err_set(err, ERR_INVALID, 0,
+                               "%.100s: archives are not unpacked: COPY it and unpack it in a RUN step", words[i]);
     }
-    return build_step_copy(&b->place, words, &b->is_cached, err);
+    CLEANUP(image_free_p) struct image *other = NULL;
+    CLEANUP(layer_view_done) struct layer_view view = { 0 };
+    CLEANUP(free_p) char *where = from ? xasprintf("%.100s", from) : xstrdup("the context");
+    if (from) {
+        const struct image *stage = find_stage(b, from, true);
+        bool is_number = from[strspn(from, "0123456789")] == '\0';
+        if (!stage && (is_number || (b->stage_name && strcasecmp(b->stage_name, from) == 0)))
+            return err_set(err, ERR_INVALID, 0, "--from=%.60s: there is no stage of this name or number above", from);
+        int r = stage ? 0 : find_image(b->place.store, from, &other, err);
+        if (r < 0)
+            return r;
+        stage = stage ? stage : other;
+        r = layer_view_open(stage->layers, stage->n_layers, &view);
+        if (r < 0)
+            return err_sys(err, r, "open the files of %.100s", from);
+    }
+    CLEANUP(strlist_free_p) char **sources = strlist_copy(words);
+    free(sources[n - 1]);
+    sources[n - 1] = NULL;
+    CLEANUP(strlist_free_p) char **vars = variables(b);
+    CLEANUP(strlist_free_p) char **texts = NULL;
+    for (size_t i = 0; i < step->n_texts; i++) {
+        CLEANUP(free_p) char *text = NULL;
+        int r = step->texts[i].is_literal ? 0 : dockerfile_expand(step, step->texts[i].text, vars, &text, err);
+        if (r < 0)
+            return r;
+        strlist_add(&texts, text ? text : step->texts[i].text);
+    }
+    const char *last = words[n - 1];
+    size_t len = strlen(last);
+    bool is_folder =
+        len == 0 || last[len - 1] == '/' || strcmp(last, ".") == 0 || (len > 1 && strcmp(last + len - 2, "/.") == 0);
+    CLEANUP(free_p) char *path = build_step_path(b->place.now, last);
+    CLEANUP(free_p) char *to = xasprintf("%s%s", path, is_folder ? "/" : "");
+    const struct build_copy copy = { .from = from ? &view : &b->place.context.view,
+                                     .ignore = from ? NULL : b->place.context.ignore,
+                                     .where = where,
+                                     .sources = sources,
+                                     .texts = texts,
+                                     .to = to,
+                                     .base = b->place.now };
+    return build_step_copy(&b->place, &copy, &b->is_cached, err);
 }
 
 /* --- the build loop --- */
 
-static int apply_words(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
+static const struct {
+    do_fn *fn;
+    bool is_raw; /* it reads the text itself: no words, no variables */
+} instructions[] = {
+    [DOCKERFILE_FROM] = { do_from, false },
+    [DOCKERFILE_RUN] = { do_run, true },
+    [DOCKERFILE_COPY] = { do_copy, false },
+    [DOCKERFILE_ADD] = { do_copy, false },
+    [DOCKERFILE_ENV] = { do_env, false },
+    [DOCKERFILE_WORKDIR] = { do_workdir, false },
+    [DOCKERFILE_ARG] = { do_arg, false },
+    [DOCKERFILE_USER] = { do_user, false },
+    [DOCKERFILE_CMD] = { do_command, true },
+    [DOCKERFILE_ENTRYPOINT] = { do_command, true },
+    [DOCKERFILE_LABEL] = { do_label, false },
+    [DOCKERFILE_EXPOSE] = { do_expose, false },
+    [DOCKERFILE_VOLUME] = { do_volume, false },
+    [DOCKERFILE_HEALTHCHECK] = { do_healthcheck, true },
+    [DOCKERFILE_STOPSIGNAL] = { do_stopsignal, false },
+    [DOCKERFILE_SHELL] = { do_shell, true },
+    [DOCKERFILE_MAINTAINER] = { do_maintainer, true },
+};
+
+/* What one instruction did, for `docker history` and its like. */
+static void note_history(struct build *b, const struct dockerfile_step *step, bool is_empty)
 {
-    int r;
-    switch ((int)step->kind) {
-    case DOCKERFILE_FROM:
-        return do_from(b, words, err);
-    case DOCKERFILE_ARG:
-        return do_arg(b, words, !b->place.now, err);
-    case DOCKERFILE_ENV:
-        return do_env(b, words, err);
-    case DOCKERFILE_LABEL:
-        return do_label(b, words, err);
-    case DOCKERFILE_EXPOSE:
-        return do_expose(b, words, err);
-    case DOCKERFILE_WORKDIR:
-        return do_workdir(b, words, err);
-    case DOCKERFILE_COPY:
-        return build_step_copy(&b->place, words, &b->is_cached, err);
-    case DOCKERFILE_ADD:
-        return do_add(b, words, err);
-    default:
-        r = one_word(words, "a user", err);
-        if (r == 0)
-            replace(&b->place.now->user, words[0]);
-        return r;
-    }
+    char when[MANIFEST_TIME];
+    manifest_time(clock_wall_ms(), when);
+    CLEANUP(free_p)
+    char *text = xasprintf("%s %.*s", dockerfile_kind_name(step->kind), CREATED_BY, step->args);
+    json_t *entry = json_pack("{s:s, s:o}", "created", when, "created_by", json_text(text, strlen(text)));
+    if (is_empty)
+        (void)json_object_set_new(entry, "empty_layer", json_true());
+    (void)json_array_append_new(member(b, "history", true), entry);
 }
 
-static int build_apply(struct build *b, const struct dockerfile_step *step, struct err *err)
+static int apply(struct build *b, const struct dockerfile_step *step, struct err *err)
 {
-    CLEANUP(strlist_free_p) char **vars = b->place.now ? variables(b) : strlist_copy(b->globals);
+    bool is_from = step->kind == DOCKERFILE_FROM || !b->place.now;
+    size_t n_layers = is_from ? 0 : b->place.now->n_layers;
+    CLEANUP(strlist_free_p) char **vars = is_from ? strlist_copy(b->globals) : variables(b);
     CLEANUP(strlist_free_p) char **words = NULL;
-    int r;
-    if (step->kind == DOCKERFILE_RUN)
-        r = do_run(b, step, err);
-    else if (step->kind == DOCKERFILE_CMD || step->kind == DOCKERFILE_ENTRYPOINT)
-        r = do_command(b, step, err);
-    else {
-        r = dockerfile_words(step, vars, &words, err);
-        r = r < 0 ? r : apply_words(b, step, words, err);
-    }
+    int r = instructions[step->kind].is_raw ? 0 : dockerfile_words(step, vars, &words, err);
+    if (r == 0)
+        r = instructions[step->kind].fn(b, step, words, err);
     if (r < 0 && strncmp(err->msg, "Dockerfile line", 15) != 0)
         return err_wrap(err, r, "Dockerfile line %u: %s", step->line, dockerfile_kind_name(step->kind));
+    if (r == 0 && !is_from)
+        note_history(b, step, b->place.now->n_layers == n_layers);
     return r;
 }
 
 static int apply_all(struct build *b, const struct dockerfile *d, struct err *err)
 {
+    static const char *const platform[] = { "TARGET", "BUILD" };
+    for (size_t i = 0; i < 2; i++) { /* what docker build sets, too */
+        CLEANUP(free_p) char *whole = xasprintf("%sPLATFORM=linux/%s", platform[i], manifest_architecture());
+        CLEANUP(free_p) char *os = xasprintf("%sOS=linux", platform[i]);
+        CLEANUP(free_p) char *arch = xasprintf("%sARCH=%s", platform[i], manifest_architecture());
+        strlist_add(&b->globals, whole);
+        strlist_add(&b->globals, os);
+        strlist_add(&b->globals, arch);
+    }
     for (size_t i = 0; i < d->n_steps; i++) {
         const struct dockerfile_step *step = &d->steps[i];
         CLEANUP(free_p) char *shown = xstrndup(step->args, 100);
@@ -276,7 +557,7 @@ static int apply_all(struct build *b, const struct dockerfile *d, struct err *er
                 *c = ' ';
         (void)fprintf(stderr, "step %zu/%zu: %s %s\n", i + 1, d->n_steps, dockerfile_kind_name(step->kind), shown);
         b->is_cached = false;
-        int r = build_apply(b, step, err);
+        int r = apply(b, step, err);
         if (r < 0)
             return r;
         if (b->is_cached)
@@ -302,38 +583,9 @@ static int read_dockerfile(const struct image_build_options *o, struct dockerfil
     return dockerfile_parse(buf_text(&text), text.len, ret, err);
 }
 
-static int build_finish(struct build *b, struct image **ret, struct err *err)
-{
-    struct image *now = b->place.now;
-    json_t *more = now->more ? json_copy(now->more) : json_object();
-    if (json_object_size(b->labels))
-        (void)json_object_set(more, "labels", b->labels);
-    if (json_array_size(b->ports))
-        (void)json_object_set(more, "exposedPorts", b->ports);
-    json_decref(now->more);
-    now->more = more;
-    int r = image_compose(b->place.store, now, b->options->name, err);
-    return r < 0 ? r : image_resolve(b->place.store, b->options->name, ret, err);
-}
-
-static void build_done(struct build *b)
-{
-    if (b->place.has_server)
-        build_server_done(&b->place.server);
-    build_context_done(&b->place.context);
-    image_free(b->place.now);
-    strlist_free(b->globals);
-    strlist_free(b->args);
-    json_decref(b->labels);
-    json_decref(b->ports);
-}
-
 int image_build(struct image_store *s, const struct image_build_options *options, struct image **ret, struct err *err)
 {
-    struct build b = { .place = { .store = s, .options = options, .context.fd = -EBADF },
-                       .options = options,
-                       .labels = json_object(),
-                       .ports = json_array() };
+    struct build b = { .place = { .store = s, .options = options }, .options = options };
     CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
     int r = image_name_check(options->name, err);
     if (r == 0 && strncmp(options->name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) == 0)
@@ -344,8 +596,28 @@ int image_build(struct image_store *s, const struct image_build_options *options
         r = build_context_open(options->context, &b.place.context, err);
     if (r == 0)
         r = apply_all(&b, &d, err);
+    struct image *now = b.place.now;
+    if (r == 0 && now->n_layers == 0)
+        r = err_set(err, ERR_INVALID, 0, "the last stage has no files: an image needs a COPY or a RUN");
+    if (r == 0) {
+        char when[MANIFEST_TIME];
+        manifest_time(clock_wall_ms(), when);
+        (void)json_object_set_new(now->more, "created", json_string(when));
+        r = image_compose(s, now, options->name, err);
+    }
     if (r == 0)
-        r = build_finish(&b, ret, err);
-    build_done(&b);
+        r = image_resolve(s, options->name, ret, err);
+    if (b.place.has_server)
+        build_server_done(&b.place.server);
+    build_context_done(&b.place.context);
+    image_free(now);
+    for (size_t i = 0; i < b.n_stages; i++) {
+        free(b.stages[i].name);
+        image_free(b.stages[i].image);
+    }
+    free(b.stages);
+    free(b.stage_name);
+    strlist_free(b.globals);
+    strlist_free(b.args);
     return r;
 }

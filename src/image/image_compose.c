@@ -52,9 +52,12 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
     size_t n = json_array_size(layers);
     if (n == 0 || n > IMAGE_LAYERS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "an image has 1 to %d layers, this would have %zu", IMAGE_LAYERS_MAX, n);
-    CLEANUP(image_free_p) struct image *made = xzalloc(sizeof(*made));
+    CLEANUP(image_free_p) struct image *made = image_copy(base);
+    (void)strlist_free(made->layers);
     made->layers = xzalloc((n + 1) * sizeof(*made->layers));
-    made->layer_bytes = xzalloc((n + 1) * sizeof(*made->layer_bytes));
+    made->layer_bytes = xrealloc(made->layer_bytes, (n + 1) * sizeof(*made->layer_bytes));
+    made->n_layers = 0;
+    made->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
         if (!digest_is_hex(hex))
@@ -64,15 +67,6 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
         made->layer_bytes[i] = is_known ? base->layer_bytes[i] : layer_tree_size_at(s->layers_fd, hex);
         made->size_bytes += made->layer_bytes[i];
     }
-    made->name = xstrdup(base->name);
-    made->id = xstrdup("");
-    made->is_host = base->is_host;
-    made->env = strlist_copy(base->env);
-    made->entrypoint = strlist_copy(base->entrypoint);
-    made->cmd = strlist_copy(base->cmd);
-    made->user = xstrdup(base->user);
-    made->workdir = xstrdup(base->workdir);
-    made->more = json_incref(base->more);
     *ret = STEAL(made);
     return 0;
 }

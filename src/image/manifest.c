@@ -289,6 +289,23 @@ void manifest_time(int64_t ms, char ret[MANIFEST_TIME])
     (void)strftime(ret, MANIFEST_TIME, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+json_t *manifest_history(const json_t *known, size_t n_layers, int64_t created_ms)
+{
+    json_t *history = json_is_array(known) ? json_copy((json_t *)(uintptr_t)known) : json_array();
+    size_t n = 0;
+    char when[MANIFEST_TIME];
+    manifest_time(created_ms, when);
+    for (size_t i = 0; i < json_array_size(history); i++)
+        n += !json_get_bool(json_array_get(history, i), "empty_layer", false);
+    if (n > n_layers) { /* it is about other layers */
+        (void)json_array_clear(history);
+        n = 0;
+    }
+    for (; n < n_layers; n++)
+        (void)json_array_append_new(history, json_pack("{s:s, s:s}", "created", when, "created_by", "iii"));
+    return history;
+}
+
 json_t *manifest_make_config(const struct manifest_config *c, const json_t *diff_ids, int64_t created_ms)
 {
     json_t *cfg = json_object();
@@ -313,19 +330,9 @@ json_t *manifest_make_config(const struct manifest_config *c, const json_t *diff
             (void)json_object_set(m->is_top ? doc : cfg, m->theirs, keys ? keys : value);
         json_decref(keys);
     }
-    char when[MANIFEST_TIME];
-    manifest_time(created_ms, when);
-    size_t n_layers = json_array_size(diff_ids), n_known = 0;
-    JSON_OWNED history = json_copy(json_object_get(doc, "history"));
-    for (size_t i = 0; i < json_array_size(history); i++)
-        n_known += !json_get_bool(json_array_get(history, i), "empty_layer", false);
-    if (history && n_known <= n_layers) {
-        for (; n_known < n_layers; n_known++) /* layers that a snapshot added */
-            (void)json_array_append_new(history, json_pack("{s:s, s:s}", "created", when, "created_by", "iii"));
-        (void)json_object_set(doc, "history", history);
-    } else {
-        (void)json_object_del(doc, "history");
-    }
+    if (json_object_get(doc, "history"))
+        (void)json_object_set_new(
+            doc, "history", manifest_history(json_object_get(doc, "history"), json_array_size(diff_ids), created_ms));
     return doc;
 }
 

@@ -46,8 +46,9 @@ bool manifest_is_index(const char *text, size_t len); /* has a list of manifests
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err);
 #define MANIFEST_TIME 32
 void manifest_time(int64_t ms, char ret[MANIFEST_TIME]); /* as configs state it */
-/* The image config of the OCI specification, new. A history gets an entry for each layer that was added since, of
- * created_ms. */
+/* A new history of n_layers: the known one, with an entry for each layer that was added since, of created_ms. */
+json_t *manifest_history(const json_t *known, size_t n_layers, int64_t created_ms);
+/* The image config of the OCI specification, new. created_ms: for manifest_history(). */
 json_t *manifest_make_config(const struct manifest_config *c, const json_t *diff_ids, int64_t created_ms);
 /* A list of texts without NUL bytes, each at most max_bytes, at most max_items. j NULL or null: *ret becomes NULL. what
  * names the list in the error. strlist_free(*ret). */

@@ -106,3 +106,37 @@ def oci_layout(sh):
                                                           "digest": "sha256:" + sha(manifest), "size": len(manifest)}]}).encode()
     parts = [entry("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'), entry("index.json", index), folder("blobs"), folder("blobs/sha256")]
     return pack(parts + [entry("blobs/sha256/" + name, data) for name, data in blobs.items()])
+
+
+def read_archive(path):
+    """The config of an archive that docker load takes, and {path: (kind, mode, content)} of its layers stacked up."""
+    with tarfile.open(path) as tar:
+        def read(name):
+            return tar.extractfile(name).read()
+        parts = json.loads(read("manifest.json"))[0]
+        config, files = json.loads(read(parts["Config"])), {}
+        for layer in parts["Layers"]:
+            with tarfile.open(fileobj=io.BytesIO(read(layer))) as tree:
+                for info in tree:
+                    _stack(files, tree, info)
+    return config, files
+
+
+def _stack(files, tree, info):
+    name = info.name.removeprefix("./").rstrip("/")
+    inside, last = name[:name.rfind("/") + 1], name[name.rfind("/") + 1:]
+    for at, letter in enumerate(name):  # folders that the archive does not list
+        if letter == "/":
+            files.setdefault(name[:at], ("folder", 0o755))
+    if last.startswith(".wh."):
+        gone = inside if last == ".wh..wh..opq" else inside + last[4:] + "/"
+        for hidden in [path for path in files if (path + "/").startswith(gone) and path + "/" != inside]:
+            del files[hidden]
+    elif info.isdir() and name not in ("", "."):
+        files[name] = ("folder", info.mode & 0o7777)
+    elif info.issym():
+        files[name] = ("link", info.linkname)
+    elif info.islnk():
+        files[name] = files[info.linkname.removeprefix("./")]
+    elif info.isreg():
+        files[name] = ("file", info.mode & 0o7777, tree.extractfile(info).read())

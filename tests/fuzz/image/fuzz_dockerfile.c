@@ -19,6 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CLEANUP(strlist_free_p) char **exec = NULL;
         (void)dockerfile_words(&d.steps[i], vars, &words, &err);
         (void)dockerfile_exec_form(&d.steps[i], &exec, &err);
+        for (size_t k = 0; k < d.steps[i].n_texts; k++) {
+            CLEANUP(free_p) char *text = NULL;
+            (void)dockerfile_expand(&d.steps[i], d.steps[i].texts[k].text, vars, &text, &err);
+        }
     }
     return 0;
 }

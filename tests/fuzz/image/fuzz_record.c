@@ -45,13 +45,15 @@ static void try_ignore(const char *bytes, size_t len)
     CLEANUP(free_p) char *text = feed_text(bytes, len);
     char *rest = text;
     const char *path = feed_line(&rest), *patterns = rest ? rest : "";
-    bool is_out = build_context_is_ignored(patterns, path);
+    CLEANUP(build_context_ignore_free_p) struct build_context_ignore *rules = NULL;
+    if (build_context_ignore_new(patterns, &rules, NULL) < 0)
+        return;
+    bool is_out = build_context_is_ignored(rules, path);
     if (!strpbrk(patterns, "*?[\\!") && is_out && *path) { /* plain names: a line is the path or begins it */
         const char *first = strchr(path, '/');
         size_t n = first ? (size_t)(first - path) : strlen(path);
         MUST(n == 0 || memmem(patterns, strlen(patterns), path, n));
     }
-    (void)build_context_is_ignored(text, path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

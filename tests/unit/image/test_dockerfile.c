@@ -37,15 +37,20 @@ TEST(refuses_with_the_line)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        { "FROM a\n\nVOLUME /x\n", "line 3: \"VOLUME\" is not supported" },
-        { "FROM a\nRUN x\nFROM b\n", "line 3: a second FROM" },
+        { "FROM a\n\nONBUILD RUN x\n", "line 3: \"ONBUILD\" is not supported" },
         { "RUN x\nFROM a\n", "line 1: RUN before FROM" },
         { "FROM a\nRUN\n", "line 2: RUN needs an argument" },
-        { "FROM --platform=x a\n", "line 1: FROM: the option --platform is not supported" },
+        { "FROM --plat=x a\n", "line 1: FROM: the option --plat is not supported" },
+        { "FROM a\nHEALTHCHECK --period=1s CMD x\n", "line 2: HEALTHCHECK: the option --period is not supported" },
+        { "FROM a\nCOPY --from a b\n", "line 2: COPY: the option --from needs a value: --from=" },
+        { "FROM a\nCOPY --from=x\n", "line 2: COPY needs an argument" },
         { "FROM a\nCOPY --chown=1:1 a b\n", "line 2: COPY: the option --chown is not supported" },
-        { "FROM a\nCOPY --from=x a b\n", "line 2: COPY: the option --from is not supported" },
         { "FROM a\nRUN --mount=type=cache ls\n", "line 2: RUN: the option --mount is not supported" },
-        { "FROM a\nRUN cat <<E\ntext\nE\n", "line 3: \"text\" is not supported" },
+        { "FROM a\nRUN cat <<E\ntext\n E\n", "line 2: the text <<E has no end: a line E is missing" },
+        { "FROM a\nCOPY <<E <<F /x\nE\ntext\n", "line 2: the text <<F has no end" },
+        { "FROM a\nRUN <<E\nE\n", "line 2: the script is empty" },
+        { "FROM a\nRUN cat<<E\ntext\nE\n", "line 3: \"text\" is not supported" },
+        { "FROM a\nCMD cat <<E\ntext\nE\n", "line 3: \"text\" is not supported" },
         { "# nothing\n", "no FROM" },
         { "", "no FROM" },
     };
@@ -57,6 +62,53 @@ TEST(refuses_with_the_line)
     }
     CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
     CHECK_INT(dockerfile_parse("FROM a\nRUN x\0y\n", 15, &d, NULL), -EINVAL);
+}
+
+TEST(reads_stages_flags_and_texts)
+{
+    static const char text[] = "ARG V=1\nFROM a AS one\nRUN <<EOF\n# kept\n  set -e \\\n\nEOF\n"
+                               "RUN cat <<-A >x \\\n  && cat 3<<'B'\n\tin a\nA\n$in b\nB\nFROM b\n"
+                               "COPY --from=one \\\n /x /y\nCOPY <<\"a.txt\" <<b /d/\n1$V\na.txt\n2$V\nb\n"
+                               "RUN echo $((1<<2)) \"<<no\" <<<'x'\n"
+                               "HEALTHCHECK --interval=1s --retries=3 CMD true\n";
+    static const struct {
+        enum dockerfile_kind kind;
+        unsigned line;
+        const char *args;
+    } want[] = {
+        { DOCKERFILE_ARG, 1, "V=1" },
+        { DOCKERFILE_FROM, 2, "a AS one" },
+        { DOCKERFILE_RUN, 3, "# kept\n  set -e \\\n\n" },
+        { DOCKERFILE_RUN, 8, "cat <<-A >x && cat 3<<'B'\nin a\nA\n$in b\nB\n" },
+        { DOCKERFILE_FROM, 14, "b" },
+        { DOCKERFILE_COPY, 15, "/x /y" },
+        { DOCKERFILE_COPY, 17, "<<\"a.txt\" <<b /d/" },
+        { DOCKERFILE_RUN, 22, "echo $((1<<2)) \"<<no\" <<<'x'" },
+        { DOCKERFILE_HEALTHCHECK, 23, "CMD true" },
+    };
+    CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
+    struct err err = ERR_INIT;
+    CHECK_INT(dockerfile_parse(text, strlen(text), &d, &err), 0);
+    CHECK_STR(err.msg, "");
+    CHECK_INT(d.n_steps, sizeof(want) / sizeof(want[0]));
+    for (size_t i = 0; i < d.n_steps && i < sizeof(want) / sizeof(want[0]); i++) {
+        CHECK_INT(d.steps[i].kind, want[i].kind);
+        CHECK_INT(d.steps[i].line, want[i].line);
+        CHECK_STR(d.steps[i].args, want[i].args);
+    }
+    if (d.n_steps != sizeof(want) / sizeof(want[0]))
+        return;
+    CHECK_STR(dockerfile_flag(&d.steps[5], "from"), "one");
+    CHECK(!dockerfile_flag(&d.steps[6], "from"));
+    CHECK_STR(dockerfile_flag(&d.steps[8], "interval"), "1s");
+    CHECK_STR(dockerfile_flag(&d.steps[8], "retries"), "3");
+    CHECK_INT(d.steps[6].n_texts, 2);
+    CHECK_STR(d.steps[6].texts[0].name, "a.txt");
+    CHECK_STR(d.steps[6].texts[0].text, "1$V\n");
+    CHECK(d.steps[6].texts[0].is_literal && !d.steps[6].texts[1].is_literal);
+    CLEANUP(free_p) char *expanded = NULL;
+    CHECK_INT(dockerfile_expand(&d.steps[6], "a $C \\$C \"${B:-d}\"", vars, &expanded, NULL), 0);
+    CHECK_STR(expanded, "a 3 $C \"d\"");
 }
 
 TEST(has_limits)
@@ -162,15 +214,40 @@ TEST(leaves_out_what_dockerignore_says)
         { "a/**/z", "a/b/c/z", true },
         { "a/**/z", "a/b/c/y", false },
         { "", "a", false },
+        { "**.log", "d/e/a.log", true },
+        { "a**z", "a/b/z", true },
+        { "  x  ", "x", true },
+        { "x/..y", "x/..y", true },
+        { "a?c", "abc", true },
+        { "a?c", "a/c", false },
+        { "[a-c].txt", "b.txt", true },
+        { "[^a-c].txt", "b.txt", false },
+        { "[!a].txt", "b.txt", true },
+        { "\\*.txt", "*.txt", true },
+        { "\\*.txt", "a.txt", false },
+        { "a.b", "aXb", false },
+        { "*\n!d/**/keep\nd/x/keep", "d/y/z/keep", false },
+        { "*\n!d/**/keep\nd/x/keep", "d/x/keep", true },
+        { "!a\na", "a", true },
+        { ".", "a", false },
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        CHECK_INT(build_context_is_ignored(cases[i].patterns, cases[i].path), cases[i].is_ignored);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CLEANUP(build_context_ignore_free_p) struct build_context_ignore *rules = NULL;
+        CHECK_INT(build_context_ignore_new(cases[i].patterns, &rules, NULL), 0);
+        if (build_context_is_ignored(rules, cases[i].path) != cases[i].is_ignored)
+            CHECK_STR(cases[i].patterns, cases[i].path);
+    }
+    struct build_context_ignore *rules = NULL;
+    struct err err = ERR_INIT;
+    CHECK_INT(build_context_ignore_new("ok\n# x\n[a\n", &rules, &err), -EINVAL);
+    CHECK_STR(err.msg, ".dockerignore line 3: a [ without its ]");
 }
 
 int main(void)
 {
     RUN(reads_instructions_with_their_lines);
     RUN(refuses_with_the_line);
+    RUN(reads_stages_flags_and_texts);
     RUN(has_limits);
     RUN(puts_variables_and_quotes_in);
     RUN(tells_a_list_from_a_shell_command);
