@@ -10,14 +10,14 @@
 #include "api/fn.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/strlist.h"
 #include "engine/channel_handle.h"
 #include "engine/engine.h"
 #include "sandbox/exec/command.h"
 
-#define OUTPUT_MAX   (1024u * 1024)
-#define PIECE        32768 /* well below the size at which a channel cuts frames: each needs its first byte */
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define OUTPUT_MAX (1024u * 1024)
+#define PIECE      32768 /* well below the size at which a channel cuts frames: each needs its first byte */
 
 struct exec {
     struct call *c;
@@ -154,7 +154,7 @@ static void on_command_done(void *arg, const struct command_result *res, const s
         return;
     }
     if (res) {
-        (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms", (long long)e->timeout_ms);
+        (void)fn_set_fault(e->c, "S200", "exec timed out after %lldms", (long long)e->timeout_ms);
         call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
     } else if (s->is_gone) {
         (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", call_fn(e->c)->sandbox_id);
@@ -168,7 +168,7 @@ static void on_command_done(void *arg, const struct command_result *res, const s
             return;
         (void)fn_set_fault(e->c, "S300", "the command could not be started: %s", err->msg);
     } else if (err->code == ERR_TIMEOUT) {
-        (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms: %s", (long long)e->timeout_ms, err->msg);
+        (void)fn_set_fault(e->c, "S200", "exec timed out after %lldms: %s", (long long)e->timeout_ms, err->msg);
     } else if (s->why) {
         (void)fn_set_fault(e->c, "S300", "VM died during the exec: %s%s%s", s->why, s->words ? "\n" : "",
                            s->words ? s->words : "");
@@ -178,25 +178,17 @@ static void on_command_done(void *arg, const struct command_result *res, const s
     exec_fail(e);
 }
 
-/* PATH, then the sandbox's variables, then those of the call; the image's own do not count here. */
-static char **make_env(struct call *c, const struct sandbox *s, json_t *vars)
+/* The sandbox's environment (its image's, its own), then what the call gives. */
+static char **make_env(struct call *c, struct sandbox *s, const json_t *vars)
 {
-    char trace[SPAN_TEXT_MAX], **env = NULL;
+    char trace[SPAN_TEXT_MAX];
+    char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
     const char *name;
-    json_t *value, *layers[] = { s->config.env, s->env, vars };
-    strlist_env_set(&env, "PATH", DEFAULT_PATH);
-    strlist_env_set(&env, "HOME", "/root");
+    json_t *value;
     if (call_traceparent(c, trace))
         strlist_env_set(&env, "TRACEPARENT", trace);
-    for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
-        json_object_foreach(layers[i], name, value)
-        {
-            if (json_is_string(value))
-                strlist_env_set(&env, name, json_string_value(value));
-            else
-                strlist_env_unset(env, name);
-        }
-    }
+    json_object_foreach((json_t *)(uintptr_t)vars, name, value)
+        strlist_env_set(&env, name, json_string_value(value));
     return env;
 }
 
@@ -215,13 +207,15 @@ static int prepare(struct exec *e)
         r = fn_read_env(c, &vars);
     if (r < 0)
         return r;
-    e->workdir = *call_str(c, "workdir", "") ? fn_path(c, "workdir") : "/";
-    int64_t wanted_ms = call_int(c, "timeout_ms", policy->max_exec_ms);
+    int64_t wanted_ms = call_int(c, "timeout_ms", LIMIT_DEFAULT(FN_EXEC_MS));
     e->timeout_ms = wanted_ms < 1 ? 1 : wanted_ms > policy->max_exec_ms ? policy->max_exec_ms : wanted_ms;
     struct sandbox *s = fn_find(c);
     if (!s)
         return -EINVAL;
     e->s = sandbox_ref(s);
+    e->workdir = *call_str(c, "workdir", "")             ? fn_path(c, "workdir")
+                 : s->image_workdir && *s->image_workdir ? s->image_workdir
+                                                         : "/";
     e->env = make_env(c, s, vars);
     if (s->slots >= policy->max_execs)
         return fn_set_fault(
@@ -255,8 +249,7 @@ void api_fn_exec(struct call *c)
     struct command_plan plan = { .argv = (const char *const *)e->argv,
                                  .env = (const char *const *)e->env,
                                  .cwd = e->workdir,
-                                 .user = "",
-                                 .timeout_ms = e->timeout_ms,
+                                                                  .timeout_ms = e->timeout_ms,
                                  .longest_ms = call_fn(c)->policy->max_exec_ms,
                                  .input = e->input.len ? e->input.data : NULL,
                                  .input_len = e->input.len,

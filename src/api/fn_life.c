@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "image/preset.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pulls.h"
@@ -115,25 +116,24 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
     fail_image(n, err);
 }
 
-static void on_image(void *arg, const char *name, const struct err *err)
+static void on_image(void *arg, const struct image *image, const struct err *err)
 {
     struct creation *n = arg;
     struct manager *m = call_manager(n->c);
     struct err why = ERR_INIT;
-    if (name) {
-        n->source = name;
+    if (image) {
         boot(n);
     } else if (err->code != ERR_NOT_FOUND) {
         fail_image(n, err);
     } else if (!call_fn(n->c)->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, preset_pull_name(n->source),
                            call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)"
                                                                   : "auto_install is off");
         creation_fail(n);
     } else {
-        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
+        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", preset_pull_name(n->source), "progress_bytes", "0",
                   "total_bytes", NULL, NULL);
-        if (pulls_start(m->pulls, n->source, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) <
+        if (pulls_start(m->pulls, preset_pull_name(n->source), &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) <
             0)
             fail_image(n, &why);
     }
@@ -182,9 +182,8 @@ void api_fn_create(struct call *c)
         creation_fail(n);
         return;
     }
-    n->source = fn_policy_reference(p, n->image);
-    /* The pulled image of a preset wins over the host's own interpreter. */
-    image_source_find(m, m->runtime, n->source, fn_policy_is_preset(n->image) ? n->image : NULL, on_image, n);
+    n->source = fn_policy_is_preset(n->image) ? n->image : fn_policy_reference(p, n->image);
+    image_source_resolve(m, m->runtime, n->source, on_image, n);
 }
 
 /* --- stop --- */

@@ -5,19 +5,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
-static const struct {
-    const char *name, *reference;
-} presets[] = { { "python", "docker.io/iiidev/python:latest" }, { "node", "docker.io/iiidev/node:latest" } };
-
-#define N_PRESETS (sizeof(presets) / sizeof(presets[0]))
+#include "image/preset.h"
 
 bool fn_policy_is_preset(const char *name)
 {
-    for (size_t i = 0; i < N_PRESETS; i++)
-        if (strcmp(presets[i].name, name) == 0)
-            return true;
-    return false;
+    const struct preset *p = preset_find(name);
+    return p && p->reference;
 }
 
 /* Calls add for each entry of a comma list, blanks around it cut. */
@@ -123,10 +116,7 @@ struct fn_policy *fn_policy_unref(struct fn_policy *p)
 
 const char *fn_policy_reference(const struct fn_policy *p, const char *name)
 {
-    for (size_t i = 0; i < N_PRESETS; i++)
-        if (strcmp(presets[i].name, name) == 0)
-            return presets[i].reference;
-    return json_get_str(p->custom, name, NULL);
+    return fn_policy_is_preset(name) ? preset_find(name)->reference : json_get_str(p->custom, name, NULL);
 }
 
 bool fn_policy_allows(const struct fn_policy *p, const char *name)
@@ -157,8 +147,10 @@ json_t *fn_policy_catalogue(const struct fn_policy *p)
     const char *name;
     size_t n = 0;
     CLEANUP(free_p) const char **names = xzalloc((json_object_size(p->custom) + 1) * sizeof(*names));
-    for (size_t i = 0; i < N_PRESETS; i++)
-        list_image(p, list, presets[i].name, "preset");
+    const struct preset *preset;
+    for (size_t i = 0; (preset = preset_at(i)); i++)
+        if (preset->reference)
+            list_image(p, list, preset->name, "preset");
     json_object_foreach(p->custom, name, value) names[n++] = name;
     qsort(names, n, sizeof(*names), by_text);
     for (size_t i = 0; i < n; i++)

@@ -16,7 +16,6 @@
 #include "cli/operation_output.h"
 #include "cli/operation_verb.h"
 
-#define DEFAULT_IMAGE "python:3.12-slim"
 
 static const struct op *const get_op = &spec_ops[OP_ID_sandbox_get];
 
@@ -30,8 +29,6 @@ int basics_create(const struct verbs_args *a)
     int code = operation_args_take(a, params);
     if (code == 0 && a->n_words > 0)
         (void)json_object_set_new(params, "image", json_string(a->words[0]));
-    if (!json_object_get(params, "image") && !json_object_get(params, "template"))
-        (void)json_object_set_new(params, "image", json_string(DEFAULT_IMAGE));
     if (code == 0)
         code = operation_verb_link(a, &link);
     if (code == 0)

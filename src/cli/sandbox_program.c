@@ -251,7 +251,7 @@ struct sandbox_program *sandbox_program_new(void)
         .usage = "iii-sandbox [--server URL] [--token SECRET] COMMAND [OPTIONS]",
         .about = "The server is that of --server, III_SANDBOX_URL or ~/.config/iii-sandbox/config.json,\n"
                  "otherwise http://localhost:3111; `iii-sandbox serve` starts one. Every command accepts --json.",
-        .examples = "iii-sandbox create python:3.12-slim\n"
+        .examples = "iii-sandbox create python\n"
                     "iii-sandbox exec \"$SB\" 'echo hello | wc -c'\n"
                     "iii-sandbox exec -it \"$SB\" bash\n"
                     "iii-sandbox cp data.csv \"$SB\":/workspace/\n"

@@ -55,10 +55,10 @@ static const struct verbs_option top_options[] = {
 #define EXEC_EXITS "the command's own; 1 also if the sandbox or the server failed"
 
 const struct verbs_verb sandbox_verbs_rows[] = {
-    { "create", "[IMAGE]", "Create a sandbox", "IMAGE defaults to python:3.12-slim, unless a template is given.",
+    { "create", "[IMAGE]", "Create a sandbox", "Without IMAGE and template: the server's default image, python.",
       create_options,
       "iii-sandbox create\n"
-      "iii-sandbox create node:22-slim --name web --timeout 3600 --memory 1024 --network\n"
+      "iii-sandbox create node --name web --timeout 3600 --memory 1024 --network\n"
       "SB=$(iii-sandbox create --json | jq -r .id)",
       NULL, basics_create, 0, 0, 1, OP_OF(sandbox_create) },
     { "exec", "ID COMMAND [ARG]...", "Run a command in a sandbox",

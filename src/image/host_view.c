@@ -20,9 +20,10 @@
 #include "base/digest.h"
 #include "image/image_remote.h"
 #include "image/layer_tree.h"
+#include "os/program.h"
 #include "os/write_all.h"
 
-#define SKELETON_VERSION "1" /* increase it when the generated content below changes */
+#define SKELETON_VERSION "2" /* increase it when the generated content below changes */
 #define COPY_FILE_MAX    (16 << 20)
 #define COPY_TOTAL_MAX   (128 << 20)
 #define COPY_ENTRIES_MAX 20000
@@ -282,6 +283,54 @@ static char *fingerprint(void)
     return buf_steal(&text, NULL);
 }
 
+/* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere. */
+static char *program_path(const char *name)
+{
+    static const char *const places[] = { "/usr/local/bin", "/usr/bin" };
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", places[i], name);
+        CLEANUP(free_p) char *real = realpath(path, NULL);
+        if (real && strncmp(real, "/usr/", 5) == 0 && access(real, X_OK) == 0)
+            return STEAL(path);
+    }
+    return NULL;
+}
+
+bool host_view_fits(const struct preset *p)
+{
+    CLEANUP(free_p) char *path = program_path(p->program);
+    return path;
+}
+
+/* {preset: version}. Only of programs that the system installed: another one's version would need it to be run. */
+static json_t *find_versions(void)
+{
+    json_t *versions = json_object();
+    const struct preset *p;
+    for (size_t i = 0; (p = preset_at(i)); i++) {
+        char found[PROGRAM_PATH_MAX];
+        CLEANUP(free_p) char *path = p->title ? program_path(p->program) : NULL;
+        CLEANUP(buf_done) struct buf out = BUF_INIT(256);
+        const char *const argv[] = { p->program, "--version", NULL };
+        if (!path || !program_find(p->program, found) || strcmp(path, found) != 0 ||
+            program_run(&(struct program_call){ .argv = argv, .cwd = NO_FD, .fd = NO_FD, .limit_ms = 5000, .out = &out },
+                        NULL) < 0)
+            continue;
+        const char *number = buf_text(&out) + strcspn(buf_text(&out), "0123456789");
+        CLEANUP(free_p) char *text = xasprintf("%s %.*s", p->title, (int)strspn(number, "0123456789."), number);
+        (void)json_object_set_new(versions, p->name, json_string(text));
+    }
+    return versions;
+}
+
+char *host_view_version(struct image_store *s, const struct preset *p)
+{
+    (void)pthread_mutex_lock(&s->host_mutex);
+    char *version = xstrdup(json_get_str(s->host_versions, p->name, NULL));
+    (void)pthread_mutex_unlock(&s->host_mutex);
+    return version;
+}
+
 static int layer_build(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
 {
     CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
@@ -317,8 +366,10 @@ static int layer_build(struct image_store *s, const char *print, struct layout_l
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    JSON_OWNED note =
-        json_pack("{s:s,s:[{s:s,s:I}]}", "print", print, "layers", "digest", ret->hex, "size", (json_int_t)b.bytes);
+    JSON_OWNED note = json_pack("{s:s,s:[{s:s,s:I}],s:o}", "print", print, "layers", "digest", ret->hex, "size",
+                                (json_int_t)b.bytes, "versions", find_versions());
+    json_decref(s->host_versions);
+    s->host_versions = json_incref(json_object_get(note, "versions"));
     r = layout_adopt_layer(s, tmp.fd, "host", ret->hex, err);
     return r < 0 ? r : layout_write_json(s, s->dir_fd, "host.json", note, false, err);
 }
@@ -336,6 +387,8 @@ static bool find_built(struct image_store *s, const char *print, struct layout_l
         return false;
     memcpy(ret->hex, hex, DIGEST_HEX);
     ret->size_bytes = json_get_int(layer, "size", 0);
+    json_decref(s->host_versions);
+    s->host_versions = json_incref(json_object_get(note, "versions"));
     return true;
 }
 
@@ -364,34 +417,6 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
     }
     (void)pthread_mutex_unlock(&s->host_mutex);
     return r;
-}
-
-/* The program must be in /usr, which is all of the host that a sandbox sees. */
-static bool has_program(const char *name)
-{
-    static const char *const places[] = { "/usr/local/bin", "/usr/bin" };
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        CLEANUP(free_p) char *path = xasprintf("%s/%s", places[i], name);
-        CLEANUP(free_p) char *real = realpath(path, NULL);
-        if (real && strncmp(real, "/usr/", 5) == 0 && access(real, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_preset(const char *name, const char *preset)
-{
-    size_t n = strlen(preset);
-    return strncmp(name, preset, n) == 0 && (name[n] == '\0' || name[n] == ':');
-}
-
-bool host_view_fits(const char *name)
-{
-    if (strcmp(name, "host") == 0 || strcmp(name, "shell") == 0)
-        return has_program("sh");
-    if (is_preset(name, "python"))
-        return has_program("python3");
-    return is_preset(name, "node") && has_program("node");
 }
 
 void host_view_config(struct manifest_config *ret)

@@ -7,10 +7,13 @@
 #include "base/err.h"
 #include "image/layout.h"
 #include "image/manifest.h"
+#include "image/preset.h"
 #include "image/record.h"
 
-/* Is name a preset ("host", "shell", "python", "python:…", "node", "node:…") whose program this host has? */
-bool host_view_fits(const char *name);
+/* Whether this host has the program of a preset. */
+bool host_view_fits(const struct preset *p);
 /* The layer, rebuilt only when the host has changed since (otherwise a few stat calls). */
 int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err *err);
+/* "Python 3.11.2" as the layer's maker found it, for a preset; NULL: not known. Caller frees. */
+char *host_view_version(struct image_store *s, const struct preset *p);
 void host_view_config(struct manifest_config *ret); /* end with manifest_config_done() */

@@ -26,6 +26,7 @@
 #include "image/layer_digest.h"
 #include "image/layer_tree.h"
 #include "image/layout.h"
+#include "image/preset.h"
 #include "image/record.h"
 #include "os/tree.h"
 
@@ -36,6 +37,8 @@ struct image *image_free(struct image *i)
     if (!i)
         return NULL;
     free(i->name);
+    free(i->resolved);
+    free(i->version);
     free(i->id);
     strlist_free(i->layers);
     free(i->layer_bytes);
@@ -73,7 +76,10 @@ struct image *image_copy(const struct image *i)
 
 int image_store_open(const char *dir, struct image_store **ret, struct err *err)
 {
-    return layout_open(dir, ret, err);
+    int r = layout_open(dir, ret, err);
+    if (r == 0)
+        (void)record_rekey(*ret, false);
+    return r;
 }
 
 int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err)
@@ -83,6 +89,8 @@ int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, str
     int r = layout_attach(dir, &s, err);
     if (r == 0)
         r = image_remote_new(data_dir, k, job, &s->remote, err);
+    if (r == 0 && record_rekey(s, true) > 0)
+        (void)image_collect(s, NULL); /* the image tool renames them when it starts */
     if (r == 0)
         *ret = STEAL(s);
     return r;
@@ -93,6 +101,11 @@ struct image_store *image_store_close(struct image_store *s)
     if (s)
         s->remote = image_remote_free(s->remote);
     return layout_close(s);
+}
+
+void image_store_allow_host(struct image_store *s, bool is_allowed)
+{
+    s->is_host_barred = !is_allowed;
 }
 
 void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes), void *arg)
@@ -118,20 +131,6 @@ int image_name_check(const char *name, struct err *err)
     return 0;
 }
 
-/* Users treat "x" and "x:latest" as one name: returns the other spelling, or NULL when name has another tag or a
- * digest. */
-static char *other_spelling(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    const char *last = slash ? slash + 1 : name;
-    const char *colon = strchr(last, ':');
-    if (strchr(name, '@'))
-        return NULL;
-    if (!colon)
-        return xasprintf("%s:latest", name);
-    return strcmp(colon, ":latest") == 0 ? xstrndup(name, (size_t)(colon - name)) : NULL;
-}
-
 static int read_named(struct image_store *s, const char *name, json_t **ret, struct err *err)
 {
     char file[RECORD_FILE];
@@ -153,15 +152,10 @@ static bool match_id(void *arg, json_t *record)
     return false;
 }
 
-/* Finds a record by name, by the other spelling of it, or by id. */
+/* Finds a record by any spelling of its name, or by id. */
 static int find_record(struct image_store *s, const char *name, json_t **ret, struct err *err)
 {
     int r = read_named(s, name, ret, err);
-    if (r != -ENOENT)
-        return r;
-    CLEANUP(free_p) char *other = other_spelling(name);
-    if (other)
-        r = read_named(s, other, ret, err);
     if (r == -ENOENT && digest_from_ref(name)) {
         struct id_search search = { .id = name };
         record_each(s, match_id, &search);
@@ -180,19 +174,48 @@ static json_t *host_record(const char *name, const struct layout_layer *layer)
     return record;
 }
 
+/* "alpine:3, python, shell (12 more: iii image ls)" */
+static void name_what_is_here(struct image_store *s, struct buf *out)
+{
+    JSON_OWNED list = image_list(s);
+    size_t n = json_array_size(list), at = 0;
+    for (; at < n && out->len < 100; at++)
+        (void)buf_addf(out, "%s%s", at ? ", " : "", json_get_str(json_array_get(list, at), "name", ""));
+    if (at < n)
+        (void)buf_addf(out, " (%zu more: iii image ls)", n - at);
+    if (n == 0)
+        (void)buf_add_str(out, "nothing");
+}
+
+static int not_found(struct image_store *s, const char *name, const struct preset *preset, struct err *err)
+{
+    CLEANUP(buf_done) struct buf here = BUF_INIT(1024);
+    name_what_is_here(s, &here);
+    if (preset && !preset->reference)
+        return err_set(err, ERR_NOT_FOUND, 0,
+                       "preset \"%s\" is this host's own programs, and %s: name an image; here are: %s", name,
+                       s->is_host_barred ? "III_PRESETS=image takes them out" : "the host has none that fit",
+                       buf_text(&here));
+    return err_set(err, ERR_NOT_FOUND, 0,
+                   "image \"%.80s\" is not in the store: `iii image pull %.80s` or `iii image import FILE.tar %.80s` adds "
+                   "it; here are: %s",
+                   name, preset ? preset->reference : name, name, buf_text(&here));
+}
+
+/* A preset: its own image, an image of that name, the host's view. Any other name: only the image of that name. */
 static int find_or_host(struct image_store *s, const char *name, json_t **ret, struct err *err)
 {
+    const struct preset *preset = preset_find(name);
     int r = image_name_check(name, err);
-    if (r == 0)
+    if (r < 0)
+        return r;
+    r = preset && preset->reference ? find_record(s, preset->reference, ret, err) : -ENOENT;
+    if (r == -ENOENT)
         r = find_record(s, name, ret, err);
     if (r != -ENOENT)
         return r;
-    if (!host_view_fits(name))
-        return err_set(
-            err, ERR_NOT_FOUND, 0,
-            "image \"%s\" is not in the store: `iii image pull %s`, or add it with `iii image import FILE.tar %s` (a "
-            "docker-save, OCI or rootfs tar), or use a preset this host can run: shell, python, node",
-            name, name, name);
+    if (!preset || s->is_host_barred || !host_view_fits(preset))
+        return not_found(s, name, preset, err);
     struct layout_layer layer;
     r = host_view_layer(s, &layer, err);
     if (r == 0)
@@ -208,7 +231,10 @@ int image_resolve(struct image_store *s, const char *name, struct image **ret, s
     if (r < 0)
         return r;
     record_touch(s, record);
-    return record_to_image(s, record, name, ret, err);
+    r = record_to_image(s, record, name, ret, err);
+    if (r == 0 && (*ret)->is_host && strcmp((*ret)->resolved, "host") == 0)
+        (*ret)->version = host_view_version(s, preset_find(name));
+    return r;
 }
 
 int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err)
@@ -240,14 +266,15 @@ json_t *image_list(struct image_store *s)
 {
     JSON_OWNED by_name = json_object();
     record_each(s, add_to_list, by_name);
-    static const char *const presets[] = { "node", "python", "shell" };
     struct layout_layer layer;
-    bool has_view = host_view_layer(s, &layer, NULL) == 0;
-    for (size_t i = 0; has_view && i < sizeof(presets) / sizeof(presets[0]); i++) {
-        CLEANUP(free_p) char *latest = xasprintf("%s:latest", presets[i]);
-        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !host_view_fits(presets[i]))
+    bool has_view = !s->is_host_barred && host_view_layer(s, &layer, NULL) == 0;
+    const struct preset *p;
+    for (size_t i = 0; has_view && (p = preset_at(i)); i++) {
+        JSON_OWNED stored = NULL;
+        if (strcmp(p->name, "host") == 0 || !host_view_fits(p) || find_record(s, p->name, &stored, NULL) == 0 ||
+            (p->reference && find_record(s, p->reference, &stored, NULL) == 0))
             continue;
-        JSON_OWNED record = host_record(presets[i], &layer);
+        JSON_OWNED record = host_record(p->name, &layer);
         (void)add_to_list(by_name, record);
     }
 
@@ -277,13 +304,12 @@ int image_collect(struct image_store *s, struct err *err)
     return layout_collect_now(s, err);
 }
 
-/* Finds the file that holds name, under the name given or its other spelling. */
 static int remove_record(struct image_store *s, const char *name, struct err *err)
 {
     JSON_OWNED record = NULL;
     char file[RECORD_FILE];
     int r = find_record(s, name, &record, err);
-    if (r == -ENOENT && host_view_fits(name))
+    if (r == -ENOENT && preset_find(name) && host_view_fits(preset_find(name)))
         return err_set(err, ERR_INVALID, 0,
                        "\"%s\" is this host's own view, not a stored image: there is nothing to remove", name);
     if (r == -ENOENT)

@@ -20,9 +20,11 @@ struct image_store;
 
 /* A resolved image: what a sandbox is made of. */
 struct image {
-    char *name;    /* as asked for */
-    char *id;      /* "sha256:…", or "host" */
-    char **layers; /* layer folders, absolute, lowest first; n_layers of them */
+    char *name;     /* as asked for */
+    char *resolved; /* what that name stands for: the canonical reference of a stored image, or "host" */
+    char *version;  /* of a preset's program in the host's view: "Python 3.11.2"; NULL: none is known */
+    char *id;       /* "sha256:…", or "host" */
+    char **layers;  /* layer folders, absolute, lowest first; n_layers of them */
     size_t n_layers;
     int64_t *layer_bytes; /* size of each */
     bool is_host;         /* the host's own /usr is mounted read-only on top of the layers */
@@ -48,15 +50,16 @@ struct keeper;
 int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err);
 struct image_store *image_store_close(struct image_store *s);
 DEFINE_CLEANUP(struct image_store *, image_store_close)
+void image_store_allow_host(struct image_store *s, bool is_allowed); /* default: true */
 /* Free space of the store's file system for an unprivileged user, MB; -1 when statvfs() fails. Does not block. */
 int64_t image_store_free_mb(const struct image_store *s);
 
 /* Name rules of the REST contract: not empty, at most IMAGE_NAME_MAX bytes, no "..", no "$", no control bytes. */
 int image_name_check(const char *name, struct err *err);
 
-/* Resolves locally: the store, then presets (python, node, shell and the names below map to the host view when the
- * store lacks them and the host has the interpreter: "python", "python:*", "node", "node:*", "shell", "host").
- * ERR_NOT_FOUND with what to do next. Quick: no unpacking. */
+/* Resolves locally, whatever the spelling (reference_canonical()). A preset (preset.h) is its image when the store has
+ * it, else the host's view when the host has the program and image_store_allow_host() does not forbid it. ERR_NOT_FOUND
+ * names what is here and what to do next. Quick: no unpacking. */
 int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err);
 
 /* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also

@@ -29,6 +29,7 @@
 #include "image/layer_digest.h"
 #include "image/layout.h"
 #include "image/libcurl.h"
+#include "image/record.h"
 #include "os/confine.h"
 #include "os/filter.h"
 #include "os/mount.h"
@@ -325,6 +326,7 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
+    (void)record_rekey(t.store, false);
     image_tool_pool_run(argv[2], CONTROL_FD, serve_socket, &t);
     (void)layout_close(t.store);
     return 0;

@@ -190,6 +190,7 @@ struct image_store *layout_close(struct image_store *s)
     (void)pthread_mutex_destroy(&s->host_mutex);
     free(s->dir);
     free(s->host_print);
+    json_decref(s->host_versions);
     s->magic = 0;
     free(s);
     return NULL;

@@ -35,9 +35,11 @@ struct image_store {
     struct image_limits limits;
     void (*on_progress)(void *arg, int64_t done_bytes, int64_t total_bytes);
     void *progress_arg;
-    pthread_mutex_t host_mutex;     /* guards the next two: an import may run on a worker beside the loop */
+    pthread_mutex_t host_mutex;     /* guards the next three: an import may run on a worker beside the loop */
     struct layout_layer host_layer; /* the host view's layer, while host_print matches */
     char *host_print;
+    json_t *host_versions;       /* {preset: version} of the host's programs */
+    bool is_host_barred;         /* image_store_allow_host() */
     struct image_remote *remote; /* does what needs privilege; NULL: we do it ourselves */
 };
 

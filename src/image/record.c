@@ -1,20 +1,25 @@
 #include "image/record.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "image/reference.h"
 
 void record_file(const char *name, char ret[RECORD_FILE])
 {
-    char hex[DIGEST_HEX];
-    digest_of(name, strlen(name), hex);
+    char hex[DIGEST_HEX], canonical[REFERENCE_MAX];
+    reference_canonical(name, canonical);
+    digest_of(canonical, strlen(canonical), hex);
     (void)snprintf(ret, RECORD_FILE, "%s.json", hex);
 }
 
@@ -80,7 +85,11 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
 {
     CLEANUP(image_free_p) struct image *i = xzalloc(sizeof(*i));
     const json_t *cfg = json_get(record, "config");
+    char resolved[REFERENCE_MAX] = "host";
+    if (strcmp(json_get_str(record, "id", ""), "host") != 0)
+        reference_canonical(json_get_str(record, "name", asked), resolved);
     i->name = xstrdup(asked);
+    i->resolved = xstrdup(resolved);
     i->id = xstrdup(json_get_str(record, "id", ""));
     i->is_host = json_get_bool(cfg, "isHost", false);
     i->user = xstrdup(json_get_str(cfg, "user", ""));
@@ -141,4 +150,41 @@ void record_touch(struct image_store *s, const json_t *record)
         return;
     record_file(json_get_str(record, "name", ""), file);
     (void)utimensat(s->images_fd, file, NULL, 0); /* a use that is not recorded costs at most a pull */
+}
+
+struct rekey {
+    struct image_store *store;
+    size_t n;
+    bool is_dry;
+};
+
+static bool rekey_one(void *arg, json_t *record)
+{
+    struct rekey *k = arg;
+    const char *name = json_get_str(record, "name", "");
+    char hex[DIGEST_HEX], old[RECORD_FILE], file[RECORD_FILE];
+    JSON_OWNED there = NULL;
+    digest_of(name, strlen(name), hex);
+    (void)snprintf(old, sizeof(old), "%s.json", hex);
+    record_file(name, file);
+    if (strcmp(old, file) == 0 || faccessat(k->store->images_fd, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return true;
+    k->n++;
+    if (k->is_dry)
+        return true;
+    if (layout_read_json(k->store->images_fd, file, &there, NULL) == 0 &&
+        json_get_int(there, "createdAt", 0) > json_get_int(record, "createdAt", 0))
+        (void)unlinkat(k->store->images_fd, old, 0); /* what fails is done at the next start */
+    else
+        (void)renameat(k->store->images_fd, old, k->store->images_fd, file);
+    return true;
+}
+
+size_t record_rekey(struct image_store *s, bool is_dry)
+{
+    struct rekey k = { .store = s, .is_dry = is_dry };
+    CLEANUP(close_fd_p) int lock = is_dry ? NO_FD : layout_lock(s, LOCK_EX, NULL);
+    if (is_dry || lock >= 0)
+        record_each(s, rekey_one, &k);
+    return k.n;
 }

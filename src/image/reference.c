@@ -128,3 +128,16 @@ int reference_parse(const char *text, struct reference *ret, struct err *err)
     *ret = r;
     return 0;
 }
+
+void reference_canonical(const char *name, char ret[REFERENCE_MAX])
+{
+    struct reference r;
+    bool has_scheme = strncmp(name, "oci:", 4) == 0 && strchr(name, '/'); /* "oci:latest" is an image called oci */
+    bool is_reference = reference_parse(has_scheme ? name + 4 : name, &r, NULL) == 0;
+    if (!is_reference)
+        (void)snprintf(ret, REFERENCE_MAX, "%s", name);
+    else if (*r.digest)
+        (void)snprintf(ret, REFERENCE_MAX, "%s/%s@sha256:%s", r.host, r.repository, r.digest);
+    else
+        (void)snprintf(ret, REFERENCE_MAX, "%s/%s:%s", r.host, r.repository, r.tag);
+}

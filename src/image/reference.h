@@ -13,3 +13,9 @@ struct reference {
 };
 
 int reference_parse(const char *text, struct reference *ret, struct err *err);
+
+#define REFERENCE_MAX (2 * IMAGE_NAME_MAX + 160)
+/* The one name of an image that has several spellings: "docker.io/library/python:latest" for "python",
+ * "python:latest", "library/python", "oci:docker.io/python". A digest makes the tag redundant. A name that is no
+ * reference (an import may have any) is its own. */
+void reference_canonical(const char *name, char ret[REFERENCE_MAX]);

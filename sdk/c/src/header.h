@@ -96,7 +96,8 @@ III_API void iii_free(const void *result);        /* any `ret` of a call; NULL i
 
 /* Sandboxes */
 
-/* Creates and starts one. options may be NULL; without an image and a template: python:3.12-slim. */
+/* Creates and starts one. options may be NULL; without an image and a template: the server's default image,
+ * python. */
 III_API int iii_create(iii_client *client, const struct iii_sandbox_create_options *options, iii_sandbox **ret,
                        struct iii_error *err);
 /* Asks the server for a sandbox. */

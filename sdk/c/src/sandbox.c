@@ -5,8 +5,6 @@
 #include "base64.h"
 #include "table.h"
 
-#define DEFAULT_IMAGE "python:3.12-slim"
-
 struct iii_sandbox {
     iii_client *client;
     struct iii_sandbox_info *info; /* NULL: never asked for */
@@ -35,8 +33,6 @@ int iii_create(iii_client *client, const struct iii_sandbox_create_options *opti
     struct iii_sandbox_info *info = NULL;
 
     *ret = NULL;
-    if (!asked.image && !asked.template_)
-        asked.image = DEFAULT_IMAGE;
     int e = iii_sandbox_create(client, &asked, &info, err);
     if (e == 0)
         e = iii_handle(client, info->id, ret, err);

@@ -233,7 +233,7 @@ static void the_default_image_is_sent_but_not_beside_a_template(void)
     stop(&f);
     CHECK(strncmp(f.requests[0], "POST /sandbox/sandboxes HTTP/1.1\r\n", 34) == 0);
     CHECK(strstr(f.requests[0], "Authorization: Bearer secret\r\n") != NULL);
-    CHECK_TEXT(strstr(f.requests[0], "\r\n\r\n"), "\r\n\r\n{\"image\":\"python:3.12-slim\"}");
+    CHECK_TEXT(strstr(f.requests[0], "\r\n\r\n"), "\r\n\r\n{}");
     CHECK_TEXT(strstr(f.requests[1], "\r\n\r\n"), "\r\n\r\n{\"template\":\"python-data\"}");
     CHECK_TEXT(strstr(f.requests[2], "\r\n\r\n"),
                "\r\n\r\n{\"image\":\"mine\",\"memory\":64,\"template\":\"python-data\"}");

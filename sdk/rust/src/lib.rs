@@ -19,7 +19,7 @@ pub use generated::*;
 pub use guard::SandboxGuard;
 pub use http::{Api, ClientConfig, HttpClient};
 pub use managers::*;
-pub use sandbox::{create_sandbox, get_sandbox, list_sandboxes, list_templates, Sandbox, DEFAULT_IMAGE};
+pub use sandbox::{create_sandbox, get_sandbox, list_sandboxes, list_templates, Sandbox};
 pub use server::*;
 pub use sse::EventStream;
 pub use terminal::{Terminal, TerminalEnd, TerminalManager};

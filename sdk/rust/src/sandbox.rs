@@ -10,9 +10,6 @@ use crate::sse::EventStream;
 use crate::terminal::TerminalManager;
 use crate::value::Command;
 
-/// What a sandbox starts from when neither an image nor a template is named.
-pub const DEFAULT_IMAGE: &str = "python:3.12-slim";
-
 /// A sandbox. It lives on when this value is dropped; [`Sandbox::guard`] changes that.
 #[derive(Clone)]
 pub struct Sandbox {
@@ -34,11 +31,8 @@ pub struct Sandbox {
     api: Api,
 }
 
-/// Creates and starts a sandbox. A template brings its own image, so then none is sent unless named.
-pub async fn create_sandbox(mut options: SandboxCreateOptions, config: Option<ClientConfig>) -> Result<Sandbox> {
-    if options.image.is_none() && options.template.is_none() {
-        options.image = Some(DEFAULT_IMAGE.into());
-    }
+/// Creates and starts a sandbox; without image and template, of the server's default image (`python`).
+pub async fn create_sandbox(options: SandboxCreateOptions, config: Option<ClientConfig>) -> Result<Sandbox> {
     let api = Api::connect(config.unwrap_or_default())?;
     let info = api.sandbox_create(options).await?;
     Ok(Sandbox::new(api, info))

@@ -20,9 +20,7 @@ import {
 } from "./generated/managers.js";
 import { Sandbox } from "./sandbox.js";
 
-export const DEFAULT_IMAGE = "python:3.12-slim";
-
-/** What a new sandbox is made from; without image and template the image is `python:3.12-slim`. */
+/** What a new sandbox is made from; without image and template the server's default image, `python`. */
 export type SandboxCreateOptions = SandboxCreateParams;
 
 /** One server, with everything that can be asked of it. */
@@ -54,9 +52,7 @@ export class Client {
   }
 
   async createSandbox(options: SandboxCreateOptions = {}, call?: CallOptions): Promise<Sandbox> {
-    // A template brings its own image, and one that is sent would win over it.
-    const image = options.image ?? (options.template === undefined ? DEFAULT_IMAGE : undefined);
-    return this.sandbox(await this.api.sandboxCreate({ ...options, image }, call));
+    return this.sandbox(await this.api.sandboxCreate(options, call));
   }
 
   async getSandbox(id: string): Promise<Sandbox> {

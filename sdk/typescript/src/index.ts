@@ -1,6 +1,5 @@
 export {
   Client,
-  DEFAULT_IMAGE,
   createSandbox,
   getSandbox,
   listSandboxes,

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "image/preset.h"
 #include "image/reference.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/limits.h"
@@ -178,6 +179,10 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     for (size_t i = 0; i < image->n_layers; i++)
         strlist_add(&s->layers, image->layers[i]);
     s->is_host = image->is_host;
+    s->image_workdir = xstrdup(image->workdir);
+    s->resolved = xstrdup(image->resolved);
+    s->version = xstrdup(image->version);
+    s->digest = xstrdup(image->is_host ? NULL : image->id);
     s->image_env = strlist_copy(image->env);
     free(s->user);
     s->user = xstrdup(image->user ? image->user : "");
@@ -317,14 +322,14 @@ static struct runtime *runtime_for(const struct manager *m, const struct create_
                : manager_runtime(m, plan->config->backend ? plan->config->backend : m->runtime->ops->name, err);
 }
 
-static const char *image_of(const struct sandbox_config *c)
+static const char *image_of(const struct manager *m, const struct sandbox_config *c)
 {
-    return c->image ? c->image : "";
+    return c->image ? c->image : m->settings->default_image;
 }
 
 static int resolve(struct manager *m, const struct create_plan *plan, struct image **owned, struct err *err)
 {
-    const char *name = image_of(plan->config);
+    const char *name = image_of(m, plan->config);
     if (plan->image)
         return 0;
     int r = image_name_check(name, err);
@@ -405,18 +410,18 @@ static struct expecting *expect(struct manager *m, const struct create_plan *pla
 static bool is_pullable(const struct manager *m, const char *name)
 {
     struct reference ref;
-    return pulls_is_allowed(m->pulls) &&
-           reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) == 0;
+    const char *wanted = preset_pull_name(name);
+    return wanted && pulls_is_allowed(m->pulls) && reference_parse(wanted, &ref, NULL) == 0;
 }
 
 /* An engine has answered whether it has the image. */
 static void on_looked_up(void *arg, const struct image *image, const struct err *err)
 {
     struct expecting *x = arg;
-    const char *name = image_of(&x->config);
+    const char *name = image_of(x->m, &x->config);
     struct err why = ERR_INIT;
     if (!image && err->code == ERR_NOT_FOUND && is_pullable(x->m, name)) {
-        if (pulls_start(x->m->pulls, name, &x->pulling, on_pulled, x, NULL, &why) == 0)
+        if (pulls_start(x->m->pulls, preset_pull_name(name), &x->pulling, on_pulled, x, NULL, &why) == 0)
             return;
         err = &why;
     }
@@ -428,7 +433,7 @@ static void on_looked_up(void *arg, const struct image *image, const struct err 
 static int fetch_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
                        struct err *err)
 {
-    const char *name = image_of(plan->config);
+    const char *name = image_of(m, plan->config);
     struct runtime *rt = runtime_for(m, plan, err);
     if (rt && rt->ops->images) {
         struct expecting *x = expect(m, plan, fn, arg);
@@ -439,7 +444,7 @@ static int fetch_first(struct manager *m, const struct create_plan *plan, manage
     if (!is_pullable(m, name))
         return -ENOENT;
     struct expecting *x = expect(m, plan, fn, arg);
-    int r = pulls_start(m->pulls, name, NULL, on_pulled, x, NULL, err);
+    int r = pulls_start(m->pulls, preset_pull_name(name), NULL, on_pulled, x, NULL, err);
     if (r < 0)
         expecting_free(x);
     return r;
@@ -472,11 +477,13 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     s->runtime = runtime_for(m, plan, NULL); /* it was there a moment ago */
     *b = (struct creation){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
     s->name = xstrdup(plan->config->name ? plan->config->name : id);
-    s->image = xstrdup(plan->config->image ? plan->config->image : image->id);
+    s->image = xstrdup(plan->image && !plan->config->image ? image->id : image_of(m, plan->config));
     s->parent_id = xstrdup(plan->parent_id);
     free(s->tenant);
     s->tenant = xstrdup(plan->tenant ? plan->tenant : tenant_of(plan->by));
     struct sandbox_config config = sandbox_config_copy(plan->config);
+    if (!config.image && !plan->image)
+        sandbox_config_set_text(&config, SANDBOX_CONFIG_IMAGE, s->image);
     sandbox_config_settle(&config, m->settings,
                           image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir);
     sandbox_set_config(s, &config);

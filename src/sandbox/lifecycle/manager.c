@@ -160,6 +160,8 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->settings = s;
     m->store = store;
     m->images = images;
+    if (images)
+        image_store_allow_host(images, strcmp(s->presets, "host") == 0);
     m->runtime = rt;
     manager_add_runtime(m, rt);
     m->sandboxes = map_new();

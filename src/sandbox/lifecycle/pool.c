@@ -184,13 +184,8 @@ static void on_image(void *arg, const struct image *image, const struct err *err
 static void make_one(struct profile *f)
 {
     struct manager *m = f->pool->m;
-    CLEANUP(image_free_p) struct image *image = NULL;
-    struct err err = ERR_INIT;
     f->n_making++;
-    if (m->runtime->ops->images)
-        image_source_resolve(m, m->runtime, f->image, on_image, f);
-    else
-        on_image(f, image_resolve(m->images, f->image, &image, &err) < 0 ? NULL : image, &err);
+    image_source_resolve(m, m->runtime, f->image, on_image, f);
 }
 
 static void replenish(void *arg)

@@ -88,6 +88,10 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     json_decref(s->extra);
     strlist_free(s->image_env);
     strlist_free(s->layers);
+    free(s->image_workdir);
+    free(s->resolved);
+    free(s->version);
+    free(s->digest);
     free(s->counted.layer);
     strlist_free(s->exec_env);
     free(s);
@@ -105,6 +109,12 @@ json_t *sandbox_json(const struct sandbox *s)
         (void)json_object_set_new(j, "parentId", json_string(s->parent_id));
     if (*s->tenant)
         (void)json_object_set_new(j, "tenant", json_string(s->tenant));
+    if (s->resolved)
+        (void)json_object_set_new(j, "resolvedImage", json_string(s->resolved));
+    if (s->digest)
+        (void)json_object_set_new(j, "imageDigest", json_string(s->digest));
+    if (s->version)
+        (void)json_object_set_new(j, "imageVersion", json_string(s->version));
     (void)json_object_set_new(j, "backend", json_string(s->runtime->ops->name));
     const char *why = s->box && s->runtime->ops->without_agent ? s->runtime->ops->without_agent(s->box) : NULL;
     if (why)
@@ -119,6 +129,8 @@ json_t *sandbox_record(const struct sandbox *s)
     json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env",
                               s->env, "extra", s->extra, "imageEnv", strlist_to_json(s->image_env), "user", s->user,
                               "layers", strlist_to_json(s->layers), "isHost", s->is_host);
+    if (s->image_workdir && *s->image_workdir)
+        (void)json_object_set_new(inner, "imageWorkdir", json_string(s->image_workdir));
     if (s->box)
         (void)json_object_set_new(inner, "box", s->runtime->ops->save(s->box));
     (void)json_object_set_new(j, "internal", inner);
@@ -174,6 +186,10 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->image_env = strlist_from_json(json_get(inner, "imageEnv"));
     s->layers = strlist_from_json(json_get(inner, "layers"));
     s->is_host = json_get_bool(inner, "isHost", false);
+    s->image_workdir = xstrdup(json_get_str(inner, "imageWorkdir", NULL));
+    s->resolved = xstrdup(json_get_str(record, "resolvedImage", NULL));
+    s->version = xstrdup(json_get_str(record, "imageVersion", NULL));
+    s->digest = xstrdup(json_get_str(record, "imageDigest", NULL));
     free(s->user);
     s->user = xstrdup(json_get_str(inner, "user", ""));
     (void)uuid_parse(json_get_str(inner, "uuid", ""), s->uuid);

@@ -42,8 +42,10 @@ struct sandbox {
     json_t *extra;                  /* what other features keep with the record: {feature: value} */
     char **image_env;               /* from the image */
     char *user;                     /* from the image; "" is root */
+    char *image_workdir;            /* from the image; "" or NULL: it has none */
     char **layers;                  /* layer folders of its root, lowest first */
     bool is_host;
+    char *resolved, *version, *digest; /* of its image: struct image; NULL: not known */
     char **exec_env; /* private cache of the effective environment */
     struct box *box;
     struct guest_link *link;

@@ -5,17 +5,16 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
-
-struct asking {
-    char *name;
-    image_source_fn *fn;
-    void *arg;
-};
+#include "image/preset.h"
+#include "image/reference.h"
 
 struct image *image_source_image(const char *name, const struct box_image *from)
 {
     struct image *i = xzalloc(sizeof(*i));
+    char resolved[REFERENCE_MAX];
+    reference_canonical(name, resolved);
     i->name = xstrdup(name);
+    i->resolved = xstrdup(resolved);
     i->id = xstrdup(from->id);
     strlist_add(&i->layers, from->id);
     i->n_layers = 1;
@@ -28,10 +27,27 @@ struct image *image_source_image(const char *name, const struct box_image *from)
     return i;
 }
 
+/* A question to an engine: the preset's own image first, then the name itself. */
+struct asking {
+    struct runtime *rt;
+    char *name;
+    bool is_second;
+    image_source_fn *fn;
+    void *arg;
+};
+
 static void on_answer(void *arg, const struct box_image *found, const struct err *err)
 {
     struct asking *a = arg;
-    CLEANUP(image_free_p) struct image *image = found ? image_source_image(a->name, found) : NULL;
+    const struct preset *preset = preset_find(a->name);
+    bool is_reference = preset && preset->reference && !a->is_second;
+    if (!found && is_reference && err->code == ERR_NOT_FOUND) {
+        a->is_second = true;
+        a->rt->ops->images->resolve(a->rt, a->name, on_answer, a);
+        return;
+    }
+    CLEANUP(image_free_p) struct image *image =
+        found ? image_source_image(is_reference ? preset->reference : a->name, found) : NULL;
     a->fn(a->arg, image, err);
     free(a->name);
     free(a);
@@ -39,48 +55,17 @@ static void on_answer(void *arg, const struct box_image *found, const struct err
 
 void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg)
 {
-    struct asking *a = xzalloc(sizeof(*a));
-    *a = (struct asking){ .name = xstrdup(name), .fn = fn, .arg = arg };
-    rt->ops->images->resolve(rt, name, on_answer, a);
-}
-
-struct finding {
-    struct manager *m;
-    struct runtime *rt;
-    const char *name, *next; /* borrowed */
-    image_source_name_fn *fn;
-    void *arg;
-};
-
-static void on_found(void *arg, const struct image *image, const struct err *err)
-{
-    struct finding *f = arg;
-    if (!image && err->code == ERR_NOT_FOUND && f->next) {
-        f->name = f->next;
-        f->next = NULL;
-        image_source_resolve(f->m, f->rt, f->name, on_found, f);
+    if (!rt->ops->images) {
+        CLEANUP(image_free_p) struct image *image = NULL;
+        struct err err = ERR_INIT;
+        (void)image_resolve(m->images, name, &image, &err);
+        fn(arg, image, image ? NULL : &err);
         return;
     }
-    f->fn(f->arg, image ? f->name : NULL, err);
-    free(f);
-}
-
-void image_source_find(struct manager *m, struct runtime *rt, const char *first, const char *second,
-                       image_source_name_fn *fn, void *arg)
-{
-    CLEANUP(image_free_p) struct image *image = NULL;
-    struct err err = ERR_INIT;
-    if (rt->ops->images) {
-        struct finding *f = xzalloc(sizeof(*f));
-        *f = (struct finding){ .m = m, .rt = rt, .name = first, .next = second, .fn = fn, .arg = arg };
-        image_source_resolve(m, rt, first, on_found, f);
-    } else if (image_resolve(m->images, first, &image, &err) == 0) {
-        fn(arg, first, NULL);
-    } else if (second && image_resolve(m->images, second, &image, NULL) == 0) {
-        fn(arg, second, NULL);
-    } else {
-        fn(arg, NULL, &err);
-    }
+    const struct preset *preset = preset_find(name);
+    struct asking *a = xzalloc(sizeof(*a));
+    *a = (struct asking){ .rt = rt, .name = xstrdup(name), .fn = fn, .arg = arg };
+    rt->ops->images->resolve(rt, preset && preset->reference ? preset->reference : name, on_answer, a);
 }
 
 static bool is_of(const struct runtime *rt, const char *layer)

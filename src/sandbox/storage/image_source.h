@@ -6,13 +6,9 @@
 
 /* image is borrowed; NULL with err. */
 typedef void image_source_fn(void *arg, const struct image *image, const struct err *err);
-/* Asks a backend with images of its own. ERR_NOT_FOUND: it has to be pulled first. */
+/* What a name stands for on this backend. ERR_NOT_FOUND: it has to be pulled first. fn runs before this returns, unless
+ * an engine has to be asked. */
 void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg);
-/* The first of two names (the second may be NULL) that this backend has; name is one of them, or NULL with err:
- * ERR_NOT_FOUND when it has neither. fn runs perhaps before this returns. */
-typedef void image_source_name_fn(void *arg, const char *name, const struct err *err);
-void image_source_find(struct manager *m, struct runtime *rt, const char *first, const char *second,
-                       image_source_name_fn *fn, void *arg);
 struct image *image_source_image(const char *name, const struct box_image *from); /* caller frees */
 /* It is in our own store; else a backend keeps it. */
 bool image_source_is_stored(const struct image *image);

@@ -58,9 +58,11 @@ struct pulls {
 
 int pulls_check(const struct settings *s, struct err *err)
 {
-    if (strcmp(s->pull, "missing") == 0 || strcmp(s->pull, "never") == 0)
-        return 0;
-    return err_set(err, ERR_INVALID, 0, "III_PULL is \"%s\": it must be missing or never", s->pull);
+    if (strcmp(s->pull, "missing") != 0 && strcmp(s->pull, "never") != 0)
+        return err_set(err, ERR_INVALID, 0, "III_PULL is \"%s\": it must be missing or never", s->pull);
+    if (strcmp(s->presets, "host") != 0 && strcmp(s->presets, "image") != 0)
+        return err_set(err, ERR_INVALID, 0, "III_PRESETS is \"%s\": it must be host or image", s->presets);
+    return 0;
 }
 
 struct pulls *pulls_new(struct manager *m)

@@ -16,7 +16,7 @@ struct pulls_progress {
     int layers_done, layers;         /* 0 until the registry has answered */
 };
 
-int pulls_check(const struct settings *s, struct err *err); /* -EINVAL: III_PULL is neither missing nor never */
+int pulls_check(const struct settings *s, struct err *err); /* -EINVAL: III_PULL or III_PRESETS is none of its words */
 struct pulls *pulls_new(struct manager *m);
 struct pulls *pulls_free(struct pulls *p); /* after pulls_stop() and the end of what ran */
 /* Cancels what runs or waits, which takes about a second: all are told that the server stops. */

@@ -1,6 +1,6 @@
 """The client; every call waits for its answer."""
 from .api import Api
-from .client import DEFAULT_IMAGE, Sandboxes, create_sandbox, get_sandbox, list_sandboxes, list_templates
+from .client import Sandboxes, create_sandbox, get_sandbox, list_sandboxes, list_templates
 from .http import Events, HttpClient
 from .managers import (
     BackgroundManager,
@@ -34,7 +34,6 @@ from .server import (
 from .terminal import LiveTerminal
 
 __all__ = [
-    "DEFAULT_IMAGE",
     "AdminClient",
     "Api",
     "BackgroundManager",

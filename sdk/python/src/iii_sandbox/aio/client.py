@@ -13,8 +13,6 @@ from .api import Api
 from .http import HttpClient
 from .sandbox import Sandbox
 
-DEFAULT_IMAGE = "python:3.12-slim"
-
 
 class Sandboxes:
     """Client for one server; `async with` closes its connections."""
@@ -33,8 +31,8 @@ class Sandboxes:
         self.volumes = server.VolumeManager(self.http)
 
     async def create(self, *, options: CallOptions | None = None, **fields: Any) -> Sandbox:
-        """A new sandbox from the fields of Api.sandbox_create; without image and template the image is python:3.12-slim."""
-        return self.sandbox(await _create(self.api, fields, options))
+        """A new sandbox from the fields of Api.sandbox_create; without image and template, of the server's default image (python)."""
+        return self.sandbox(await self.api.sandbox_create(**fields, options=options))
 
     async def get(self, id: str) -> Sandbox:
         return self.sandbox(await self.api.sandbox_get(id))
@@ -77,13 +75,6 @@ class Sandboxes:
         await self.close()
 
 
-async def _create(api: Api, fields: dict[str, Any], options: CallOptions | None = None) -> t.SandboxInfo:
-    # A template brings its own image, and one that is sent would win over it.
-    if fields.get("image") is None and fields.get("template") is None:
-        fields = {**fields, "image": DEFAULT_IMAGE}
-    return await api.sandbox_create(**fields, options=options)
-
-
 async def create_sandbox(
     image: str | None = None,
     name: str | None = None,
@@ -103,7 +94,7 @@ async def create_sandbox(
               "workdir": workdir, "template": template, **more}
     http = HttpClient(ClientConfig(base_url=base_url, token=token))
     try:
-        return Sandbox(http, await _create(Api(http), fields), owns_http=True)
+        return Sandbox(http, await Api(http).sandbox_create(**fields), owns_http=True)
     except BaseException:
         await http.close()
         raise

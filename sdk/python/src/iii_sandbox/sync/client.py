@@ -14,8 +14,6 @@ from .api import Api
 from .http import HttpClient
 from .sandbox import Sandbox
 
-DEFAULT_IMAGE = "python:3.12-slim"
-
 
 class Sandboxes:
     """Client for one server; `with` closes its connections."""
@@ -34,8 +32,8 @@ class Sandboxes:
         self.volumes = server.VolumeManager(self.http)
 
     def create(self, *, options: CallOptions | None = None, **fields: Any) -> Sandbox:
-        """A new sandbox from the fields of Api.sandbox_create; without image and template the image is python:3.12-slim."""
-        return self.sandbox(_create(self.api, fields, options))
+        """A new sandbox from the fields of Api.sandbox_create; without image and template, of the server's default image (python)."""
+        return self.sandbox(self.api.sandbox_create(**fields, options=options))
 
     def get(self, id: str) -> Sandbox:
         return self.sandbox(self.api.sandbox_get(id))
@@ -78,13 +76,6 @@ class Sandboxes:
         self.close()
 
 
-def _create(api: Api, fields: dict[str, Any], options: CallOptions | None = None) -> t.SandboxInfo:
-    # A template brings its own image, and one that is sent would win over it.
-    if fields.get("image") is None and fields.get("template") is None:
-        fields = {**fields, "image": DEFAULT_IMAGE}
-    return api.sandbox_create(**fields, options=options)
-
-
 def create_sandbox(
     image: str | None = None,
     name: str | None = None,
@@ -104,7 +95,7 @@ def create_sandbox(
               "workdir": workdir, "template": template, **more}
     http = HttpClient(ClientConfig(base_url=base_url, token=token))
     try:
-        return Sandbox(http, _create(Api(http), fields), owns_http=True)
+        return Sandbox(http, Api(http).sandbox_create(**fields), owns_http=True)
     except BaseException:
         http.close()
         raise
