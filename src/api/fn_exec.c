@@ -187,8 +187,7 @@ static char **make_env(struct call *c, struct sandbox *s, const json_t *vars)
     json_t *value;
     if (call_traceparent(c, trace))
         strlist_env_set(&env, "TRACEPARENT", trace);
-    json_object_foreach((json_t *)(uintptr_t)vars, name, value)
-        strlist_env_set(&env, name, json_string_value(value));
+    json_object_foreach((json_t *)(uintptr_t)vars, name, value) strlist_env_set(&env, name, json_string_value(value));
     return env;
 }
 

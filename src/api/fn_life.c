@@ -126,15 +126,15 @@ static void on_image(void *arg, const struct image *image, const struct err *err
     } else if (err->code != ERR_NOT_FOUND) {
         fail_image(n, err);
     } else if (!call_fn(n->c)->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, preset_pull_name(n->source),
-                           call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)"
-                                                                  : "auto_install is off");
+        (void)fn_set_fault(
+            n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, preset_pull_name(n->source),
+            call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
         creation_fail(n);
     } else {
-        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", preset_pull_name(n->source), "progress_bytes", "0",
-                  "total_bytes", NULL, NULL);
-        if (pulls_start(m->pulls, preset_pull_name(n->source), &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) <
-            0)
+        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", preset_pull_name(n->source),
+                  "progress_bytes", "0", "total_bytes", NULL, NULL);
+        if (pulls_start(m->pulls, preset_pull_name(n->source), &(struct pulls_how){ .progress = on_progress },
+                        on_pulled, n, NULL, &why) < 0)
             fail_image(n, &why);
     }
 }

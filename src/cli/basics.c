@@ -16,7 +16,6 @@
 #include "cli/operation_output.h"
 #include "cli/operation_verb.h"
 
-
 static const struct op *const get_op = &spec_ops[OP_ID_sandbox_get];
 
 /* --- create, list, kill --- */

@@ -23,7 +23,8 @@
 #include "os/program.h"
 #include "os/write_all.h"
 
-#define SKELETON_VERSION "2" /* increase it when the generated content below changes */
+#define SKELETON_VERSION "1" /* increase it when the generated content below changes */
+#define VERSIONS_FILE    "host-versions.json"
 #define COPY_FILE_MAX    (16 << 20)
 #define COPY_TOTAL_MAX   (128 << 20)
 #define COPY_ENTRIES_MAX 20000
@@ -283,7 +284,8 @@ static char *fingerprint(void)
     return buf_steal(&text, NULL);
 }
 
-/* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere. */
+/* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere.
+ */
 static char *program_path(const char *name)
 {
     static const char *const places[] = { "/usr/local/bin", "/usr/bin" };
@@ -302,31 +304,45 @@ bool host_view_fits(const struct preset *p)
     return path;
 }
 
-/* {preset: version}. Only of programs that the system installed: another one's version would need it to be run. */
-static json_t *find_versions(void)
+/* Only programs that the system installed are run, not those in /usr/local. */
+void host_view_probe(struct image_store *s)
 {
-    json_t *versions = json_object();
+    CLEANUP(free_p) char *print = fingerprint();
+    JSON_OWNED note = json_pack("{s:s, s:{}}", "print", print, "versions");
+    JSON_OWNED known = NULL;
     const struct preset *p;
+    if (layout_read_json(s->dir_fd, VERSIONS_FILE, &known, NULL) == 0 &&
+        strcmp(json_get_str(known, "print", ""), print) == 0)
+        return;
     for (size_t i = 0; (p = preset_at(i)); i++) {
         char found[PROGRAM_PATH_MAX];
         CLEANUP(free_p) char *path = p->title ? program_path(p->program) : NULL;
         CLEANUP(buf_done) struct buf out = BUF_INIT(256);
         const char *const argv[] = { p->program, "--version", NULL };
-        if (!path || !program_find(p->program, found) || strcmp(path, found) != 0 ||
-            program_run(&(struct program_call){ .argv = argv, .cwd = NO_FD, .fd = NO_FD, .limit_ms = 5000, .out = &out },
-                        NULL) < 0)
+        struct program_call call = { .argv = argv, .cwd = NO_FD, .fd = NO_FD, .limit_ms = 5000, .out = &out };
+        if (!path || !program_find(p->program, found) || strcmp(path, found) != 0 || program_run(&call, NULL) < 0)
             continue;
         const char *number = buf_text(&out) + strcspn(buf_text(&out), "0123456789");
         CLEANUP(free_p) char *text = xasprintf("%s %.*s", p->title, (int)strspn(number, "0123456789."), number);
-        (void)json_object_set_new(versions, p->name, json_string(text));
+        (void)json_object_set_new(json_object_get(note, "versions"), p->name, json_string(text));
     }
-    return versions;
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, NULL);
+    if (lock >= 0) /* without the file no version is shown, and the next start tries again */
+        (void)layout_write_json(s, s->dir_fd, VERSIONS_FILE, note, false, NULL);
 }
 
 char *host_view_version(struct image_store *s, const struct preset *p)
 {
+    CLEANUP(free_p) char *print = p->title ? fingerprint() : NULL;
+    if (!print)
+        return NULL;
     (void)pthread_mutex_lock(&s->host_mutex);
-    char *version = xstrdup(json_get_str(s->host_versions, p->name, NULL));
+    if (strcmp(json_get_str(s->host_versions, "print", ""), print) != 0) {
+        json_decref(STEAL(s->host_versions));
+        (void)layout_read_json(s->dir_fd, VERSIONS_FILE, &s->host_versions, NULL);
+    }
+    bool is_current = strcmp(json_get_str(s->host_versions, "print", ""), print) == 0;
+    char *version = is_current ? xstrdup(json_get_str(json_get(s->host_versions, "versions"), p->name, NULL)) : NULL;
     (void)pthread_mutex_unlock(&s->host_mutex);
     return version;
 }
@@ -366,10 +382,8 @@ static int layer_build(struct image_store *s, const char *print, struct layout_l
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    JSON_OWNED note = json_pack("{s:s,s:[{s:s,s:I}],s:o}", "print", print, "layers", "digest", ret->hex, "size",
-                                (json_int_t)b.bytes, "versions", find_versions());
-    json_decref(s->host_versions);
-    s->host_versions = json_incref(json_object_get(note, "versions"));
+    JSON_OWNED note =
+        json_pack("{s:s,s:[{s:s,s:I}]}", "print", print, "layers", "digest", ret->hex, "size", (json_int_t)b.bytes);
     r = layout_adopt_layer(s, tmp.fd, "host", ret->hex, err);
     return r < 0 ? r : layout_write_json(s, s->dir_fd, "host.json", note, false, err);
 }
@@ -387,8 +401,6 @@ static bool find_built(struct image_store *s, const char *print, struct layout_l
         return false;
     memcpy(ret->hex, hex, DIGEST_HEX);
     ret->size_bytes = json_get_int(layer, "size", 0);
-    json_decref(s->host_versions);
-    s->host_versions = json_incref(json_object_get(note, "versions"));
     return true;
 }
 

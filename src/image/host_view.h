@@ -14,6 +14,9 @@
 bool host_view_fits(const struct preset *p);
 /* The layer, rebuilt only when the host has changed since (otherwise a few stat calls). */
 int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err *err);
-/* "Python 3.11.2" as the layer's maker found it, for a preset; NULL: not known. Caller frees. */
+/* Finds out the versions of the presets' programs by running them, for host_view_version(). Blocks, and starts
+ * programs: the image tool does it in a child of its own before it gives up that right. */
+void host_view_probe(struct image_store *s);
+/* "Python 3.11.2"; NULL: not known (yet). Caller frees. Quick. */
 char *host_view_version(struct image_store *s, const struct preset *p);
 void host_view_config(struct manifest_config *ret); /* end with manifest_config_done() */

@@ -196,10 +196,11 @@ static int not_found(struct image_store *s, const char *name, const struct prese
                        "preset \"%s\" is this host's own programs, and %s: name an image; here are: %s", name,
                        s->is_host_barred ? "III_PRESETS=image takes them out" : "the host has none that fit",
                        buf_text(&here));
-    return err_set(err, ERR_NOT_FOUND, 0,
-                   "image \"%.80s\" is not in the store: `iii image pull %.80s` or `iii image import FILE.tar %.80s` adds "
-                   "it; here are: %s",
-                   name, preset ? preset->reference : name, name, buf_text(&here));
+    return err_set(
+        err, ERR_NOT_FOUND, 0,
+        "image \"%.80s\" is not in the store: `iii image pull %.80s` or `iii image import FILE.tar %.80s` adds "
+        "it; here are: %s",
+        name, preset ? preset->reference : name, name, buf_text(&here));
 }
 
 /* A preset: its own image, an image of that name, the host's view. Any other name: only the image of that name. */

@@ -319,14 +319,25 @@ int image_tool_main(int argc, char **argv)
     /* Now, while the files can be read, and once for all children. A call that lacks one reports it. */
     (void)archive_library_load(NULL);
     (void)libcurl_load(NULL);
-    if (layout_open(dir, &t.store, &err) < 0 ||
-        confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
+    if (layout_open(dir, &t.store, &err) < 0) {
+        (void)fprintf(stderr, "image tool: %s\n", err.msg);
+        return 1;
+    }
+    (void)record_rekey(t.store, false);
+    if (fork() == 0) { /* beside the first calls, which do not wait for it */
+        (void)close(CONTROL_FD);
+        (void)signal(SIGCHLD, SIG_DFL);
+        if (confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() },
+                             geteuid() == 0 ? UINT64_C(1) << CAP_CHOWN : 0, &err) == 0) /* its file is the server's */
+            host_view_probe(t.store);
+        _exit(0);
+    }
+    if (confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
                          &err) < 0 ||
         filter_self(&err) < 0) { /* children inherit the filter: installing it in each costs more than most calls */
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
-    (void)record_rekey(t.store, false);
     image_tool_pool_run(argv[2], CONTROL_FD, serve_socket, &t);
     (void)layout_close(t.store);
     return 0;

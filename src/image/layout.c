@@ -286,7 +286,9 @@ int layout_read_json(int dir_fd, const char *name, json_t **ret, struct err *err
     struct stat st;
     if (fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : err_from_errno(errno), errno, "%s", name);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > IMAGE_LIMITS_JSON_BYTES)
+    if (fstat(fd, &st) < 0)
+        return err_set(err, err_from_errno(errno), errno, "%s", name);
+    if (!S_ISREG(st.st_mode) || st.st_size > IMAGE_LIMITS_JSON_BYTES)
         return err_set(err, ERR_INTERNAL, 0, "%s is not a record of this store", name);
     CLEANUP(free_p) char *text = try_alloc((size_t)st.st_size + 1);
     ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;

@@ -38,7 +38,7 @@ struct image_store {
     pthread_mutex_t host_mutex;     /* guards the next three: an import may run on a worker beside the loop */
     struct layout_layer host_layer; /* the host view's layer, while host_print matches */
     char *host_print;
-    json_t *host_versions;       /* {preset: version} of the host's programs */
+    json_t *host_versions;       /* what host_view_probe() wrote, or NULL */
     bool is_host_barred;         /* image_store_allow_host() */
     struct image_remote *remote; /* does what needs privilege; NULL: we do it ourselves */
 };

@@ -1,4 +1,4 @@
-/* Presets: the bare names that work on a fresh, offline machine. A preset is its own image when the store has it, else
+/* Presets: the bare names that work on a fresh, offline host. A preset is its own image when the store has it, else
  * the host's view, else its image is pulled. Any name with a tag, a digest or a registry is an ordinary reference and
  * never the host's view. May include: base/. */
 #pragma once
@@ -12,7 +12,7 @@ struct preset {
     const char *title;     /* of the program, before its version; NULL: it has none worth showing */
 };
 
-const struct preset *preset_at(size_t i);            /* NULL past the end */
-const struct preset *preset_find(const char *name);  /* NULL: no preset */
+const struct preset *preset_at(size_t i);           /* NULL past the end */
+const struct preset *preset_find(const char *name); /* NULL: no preset */
 /* What a pull of name has to fetch: the preset's image, or name itself without "oci:"; NULL: nothing can be pulled. */
 const char *preset_pull_name(const char *name);

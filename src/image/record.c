@@ -109,8 +109,8 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
         if (!digest_is_hex(hex))
             return err_set(err, ERR_INVALID, 0, "image %s: its record names a layer that cannot be", i->name);
         if (!layout_has_layer(s, hex))
-            return err_set(err, ERR_GONE, 0, "image %s: layer %.12s is missing from the store: import it again",
-                           i->name, hex);
+            return err_set(err, ERR_GONE, errno == ENOENT ? 0 : errno,
+                           "image %s: layer %.12s is missing from the store: import it again", i->name, hex);
         i->layer_bytes[i->n_layers] = json_get_int(json_array_get(layers, at), "size", 0);
         i->layers[i->n_layers++] = layout_layer_path(s, hex);
     }

@@ -49,8 +49,9 @@
         NUMBER("idle_timeout_secs", "Idle time after which it ends, seconds; 0: at the next scan", 0, 315360000, \
                "III_IDLE_TIMEOUT")
 #define STDIN TEXT("stdin", 0, "Standard input, base64")
-#define TIMEOUT_MS \
-    NUMBER("timeout_ms", "Longest time, ms; III_MAX_EXEC_MS is the ceiling", 0, FIELDS_WHOLE_MAX, LIMIT_DEFAULT_TEXT(FN_EXEC_MS))
+#define TIMEOUT_MS                                                                                \
+    NUMBER("timeout_ms", "Longest time, ms; III_MAX_EXEC_MS is the ceiling", 0, FIELDS_WHOLE_MAX, \
+           LIMIT_DEFAULT_TEXT(FN_EXEC_MS))
 #define WORKDIR TEXT("workdir", 0, "Working directory")
 #define SEARCH                                                                \
     TEXT("pattern", REQ | FIELD_SCALAR, "Regular expression"),                \

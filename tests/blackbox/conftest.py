@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import engineclient  # noqa: E402
 import harness  # noqa: E402
+import images  # noqa: E402
 import leak  # noqa: E402
 import otherengines  # noqa: E402
 
@@ -109,3 +110,33 @@ def outside():
 def sandbox(new_sandbox):
     """The id of a fresh python sandbox."""
     return new_sandbox()["id"]
+
+
+@pytest.fixture(scope="module")
+def sh(tmp_path_factory):
+    """A static program that images of tests are made of."""
+    return images.program(tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture
+def image(server):
+    """image(*args) runs `iii image …` on the server's data folder."""
+    return lambda *args: harness.run_cli("image", *args, env={"III_DATA_DIR": server.data_dir})
+
+
+@pytest.fixture
+def imported(image, tmp_path):
+    """imported(bytes, name) imports, and removes the image after the test."""
+    names = []
+
+    def run(data, name):
+        path = tmp_path / "image.tar"
+        path.write_bytes(data)
+        done = image("import", path, name)
+        assert done.returncode == 0, done.stderr
+        names.append(name)
+        return done
+
+    yield run
+    for name in names:
+        image("rm", name)

@@ -49,7 +49,7 @@ def test_list_has_all_members_oldest_first(fn):
     rows = fn.call("list")["sandboxes"]
     assert [r["sandbox_id"] for r in rows][-2:] == [first, second]
     assert rows[-2] == {"sandbox_id": first, "name": "one", "image": "python", "age_secs": rows[-2]["age_secs"],
-                        "exec_in_progress": False, "exec_in_flight": 0, "exec_slots_free": 4, "stopped": False}
+                        "exec_in_progress": False, "exec_in_flight": 0, "exec_slots_free": 1, "stopped": False}
     assert rows[-1]["name"] is None
 
 

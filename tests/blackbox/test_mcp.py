@@ -54,7 +54,7 @@ def test_the_contract_tools_come_first(mcp):
     assert len({t["name"] for t in tools}) == len(tools)
     by_name = {t["name"]: t for t in tools}
     create = by_name["sandbox_create"]["inputSchema"]
-    assert create["properties"]["image"]["default"] == "python:3.12-slim" and "required" not in create
+    assert "default" not in create["properties"]["image"] and "required" not in create
     assert by_name["sandbox_run_code"]["inputSchema"]["properties"]["language"]["enum"] == ["python", "javascript", "typescript", "go", "bash"]
     assert by_name["sandbox_install_package"]["inputSchema"]["properties"]["manager"]["enum"] == ["pip", "npm", "go"]
     assert by_name["sandbox_exec"]["inputSchema"]["required"] == ["sandboxId", "command"]

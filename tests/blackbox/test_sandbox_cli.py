@@ -16,7 +16,7 @@ import certs
 import harness
 from ptykit import Terminal
 
-IMAGE = "python:3.12-slim"
+IMAGE = "python"
 SERVER_ENV = {"III_PULL": "never"}
 ESCAPE = "\033["
 
@@ -236,7 +236,7 @@ def test_the_requests_are_the_contract_s(cli, recorder, tmp_path):
     (tmp_path / "f").write_text("hi")
     box = "/sandbox/sandboxes/sbx_1"
     for words, calls in (
-            (["create"], [("POST", "/sandbox/sandboxes", {"image": IMAGE})]),
+            (["create"], [("POST", "/sandbox/sandboxes", None)]),
             (["exec", "sbx_1", "ls", "--timeout", "5"], [get, ("POST", f"{box}/exec", {"command": "ls", "timeout": 5})]),
             (["run", "sbx_1", "1"], [get, ("POST", f"{box}/interpret/execute", {"code": "1"})]),
             (["list"], [("GET", "/sandbox/sandboxes", None)]),

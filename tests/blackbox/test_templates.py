@@ -7,8 +7,8 @@ import harness
 
 SERVER_ENV = {"III_MAX_TEMPLATES": "5"}
 BUILTINS = {
-    "python-data-science": {"image": "python:3.12-slim", "memory": 1024, "timeout": 7200, "env": {"PYTHONUNBUFFERED": "1"}},
-    "node-web": {"image": "node:20-slim", "memory": 512, "timeout": 3600, "network": True},
+    "python-data-science": {"image": "python", "memory": 1024, "timeout": 7200, "env": {"PYTHONUNBUFFERED": "1"}},
+    "node-web": {"image": "node", "memory": 512, "timeout": 3600, "network": True},
     "go-api": {"image": "golang:1.22-alpine", "memory": 512, "timeout": 3600, "network": True},
     "rust-cli": {"image": "rust:1.77-slim", "memory": 1024, "timeout": 7200},
 }
@@ -84,10 +84,10 @@ def test_the_image_of_the_request_wins(template, new_sandbox):
     assert made["image"] == "python" and made["config"]["timeout"] == 333
 
 
-def test_unknown_template_and_no_image(client):
+def test_unknown_template_and_empty_image(client):
     reply = client.post("/sandboxes", {"template": "nobody"})
     assert reply.status == 404 and "template not found" in reply.error
-    assert client.post("/sandboxes", {}).status == 400
+    assert client.post("/sandboxes", {"image": ""}).status == 400
 
 
 def test_the_limit(client, template):

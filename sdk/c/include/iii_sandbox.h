@@ -119,8 +119,9 @@ struct iii_sandbox_config {
     const int64_t *net_mbps;
 };
 
-/* One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the
- * container has no agent and runs commands by the engine's exec */
+/* One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name
+ * in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a
+ * preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec */
 struct iii_sandbox_info {
     const char *id;
     size_t id_len;
@@ -148,6 +149,12 @@ struct iii_sandbox_info {
     size_t tenant_len;
     const char *without_agent;
     size_t without_agent_len;
+    const char *resolved_image;
+    size_t resolved_image_len;
+    const char *image_digest;
+    size_t image_digest_len;
+    const char *image_version;
+    size_t image_version_len;
 };
 
 /* The new sandboxes; parentId is their origin */

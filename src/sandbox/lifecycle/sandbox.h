@@ -46,7 +46,7 @@ struct sandbox {
     char **layers;                  /* layer folders of its root, lowest first */
     bool is_host;
     char *resolved, *version, *digest; /* of its image: struct image; NULL: not known */
-    char **exec_env; /* private cache of the effective environment */
+    char **exec_env;                   /* private cache of the effective environment */
     struct box *box;
     struct guest_link *link;
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */

@@ -21,8 +21,7 @@ static const struct {
     int memory_mb, timeout_s;
     bool has_network;
 } builtins[] = {
-    { "python-data-science", "Python with room for data", "python", "PYTHONUNBUFFERED", "1", 1024, 7200,
-      false },
+    { "python-data-science", "Python with room for data", "python", "PYTHONUNBUFFERED", "1", 1024, 7200, false },
     { "node-web", "Node.js with network", "node", NULL, NULL, 512, 3600, true },
     { "go-api", "Go with network", "golang:1.22-alpine", NULL, NULL, 512, 3600, true },
     { "rust-cli", "Rust with room to compile", "rust:1.77-slim", NULL, NULL, 1024, 7200, false },

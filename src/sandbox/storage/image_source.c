@@ -46,8 +46,8 @@ static void on_answer(void *arg, const struct box_image *found, const struct err
         a->rt->ops->images->resolve(a->rt, a->name, on_answer, a);
         return;
     }
-    CLEANUP(image_free_p) struct image *image =
-        found ? image_source_image(is_reference ? preset->reference : a->name, found) : NULL;
+    CLEANUP(image_free_p)
+    struct image *image = found ? image_source_image(is_reference ? preset->reference : a->name, found) : NULL;
     a->fn(a->arg, image, err);
     free(a->name);
     free(a);

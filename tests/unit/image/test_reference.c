@@ -31,6 +31,31 @@ TEST(reads_every_part_and_fills_in_the_usual)
     }
 }
 
+TEST(every_spelling_has_one_canonical_name)
+{
+    static const struct {
+        const char *text, *canonical;
+    } cases[] = {
+        { "python", "docker.io/library/python:latest" },
+        { "python:latest", "docker.io/library/python:latest" },
+        { "library/python", "docker.io/library/python:latest" },
+        { "docker.io/python", "docker.io/library/python:latest" },
+        { "oci:docker.io/library/python:latest", "docker.io/library/python:latest" },
+        { "oci:latest", "docker.io/library/oci:latest" },
+        { "iiidev/python", "docker.io/iiidev/python:latest" },
+        { "r.example:1/x:t@sha256:" HEX, "r.example:1/x@sha256:" HEX },
+        { "x@sha256:" HEX, "docker.io/library/x@sha256:" HEX },
+        { "Any Name", "Any Name" },
+        { "build-cache/" HEX, "docker.io/build-cache/" HEX ":latest" },
+        { "", "" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char canonical[REFERENCE_MAX];
+        reference_canonical(cases[i].text, canonical);
+        CHECK_STR(canonical, cases[i].canonical);
+    }
+}
+
 TEST(refuses_what_a_registry_would)
 {
     static const char *const bad[] = {
@@ -100,6 +125,7 @@ TEST(keeps_to_its_lengths)
 int main(void)
 {
     RUN(reads_every_part_and_fills_in_the_usual);
+    RUN(every_spelling_has_one_canonical_name);
     RUN(refuses_what_a_registry_would);
     RUN(keeps_to_its_lengths);
     return tap_done();

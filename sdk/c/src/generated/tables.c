@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 static const struct table_field fields_sandbox_config[] = {
-    {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_config, image), offsetof(struct iii_sandbox_config, image_len), NULL},
+    {"image", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, image), offsetof(struct iii_sandbox_config, image_len), NULL},
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, name), offsetof(struct iii_sandbox_config, name_len), NULL},
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, timeout), 0, NULL},
     {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, idle_timeout), 0, NULL},
@@ -39,8 +39,11 @@ static const struct table_field fields_sandbox_info[] = {
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, backend), offsetof(struct iii_sandbox_info, backend_len), NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, tenant), offsetof(struct iii_sandbox_info, tenant_len), NULL},
     {"withoutAgent", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, without_agent), offsetof(struct iii_sandbox_info, without_agent_len), NULL},
+    {"resolvedImage", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, resolved_image), offsetof(struct iii_sandbox_info, resolved_image_len), NULL},
+    {"imageDigest", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, image_digest), offsetof(struct iii_sandbox_info, image_digest_len), NULL},
+    {"imageVersion", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, image_version), offsetof(struct iii_sandbox_info, image_version_len), NULL},
 };
-const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 14, false};
+const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 17, false};
 
 static const struct table_field fields_sandbox_fork[] = {
     {"sandboxes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_fork, sandboxes), offsetof(struct iii_sandbox_fork, sandboxes_count), &iii_type_sandbox_info},

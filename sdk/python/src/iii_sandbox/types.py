@@ -47,7 +47,7 @@ EgressSetRule = TypedDict("EgressSetRule", {
 class SandboxConfig(Model):
     """Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit."""
 
-    image: str
+    image: str | None = None
     name: str | None = None
     timeout: int | None = None
     idleTimeout: int | None = None
@@ -67,7 +67,7 @@ class SandboxConfig(Model):
 
 
 class SandboxInfo(Model):
-    """One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
+    """One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
 
     id: str
     name: str
@@ -83,6 +83,9 @@ class SandboxInfo(Model):
     backend: str | None = None
     tenant: str | None = None
     withoutAgent: str | None = None
+    resolvedImage: str | None = None
+    imageDigest: str | None = None
+    imageVersion: str | None = None
 
 
 class SandboxFork(Model):

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::value::OneOrMany;
 
 /// Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct SandboxConfig {
-    pub image: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +46,7 @@ pub struct SandboxConfig {
     pub net_mbps: Option<i64>,
 }
 
-/// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the container has no agent and runs commands by the engine's exec
+/// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxInfo {
@@ -70,6 +71,12 @@ pub struct SandboxInfo {
     pub tenant: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_image: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_version: Option<String>,
 }
 
 /// The new sandboxes; parentId is their origin

@@ -2,7 +2,7 @@
 
 /** Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit */
 export interface SandboxConfig {
-  image: string;
+  image?: string;
   name?: string;
   timeout?: number;
   idleTimeout?: number;
@@ -21,7 +21,7 @@ export interface SandboxConfig {
   netMbps?: number;
 }
 
-/** One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the container has no agent and runs commands by the engine's exec */
+/** One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec */
 export interface SandboxInfo {
   id: string;
   name: string;
@@ -37,6 +37,9 @@ export interface SandboxInfo {
   backend?: string;
   tenant?: string;
   withoutAgent?: string;
+  resolvedImage?: string;
+  imageDigest?: string;
+  imageVersion?: string;
 }
 
 /** The new sandboxes; parentId is their origin */
