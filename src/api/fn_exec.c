@@ -248,7 +248,7 @@ void api_fn_exec(struct call *c)
     struct command_plan plan = { .argv = (const char *const *)e->argv,
                                  .env = (const char *const *)e->env,
                                  .cwd = e->workdir,
-                                                                  .timeout_ms = e->timeout_ms,
+                                 .timeout_ms = e->timeout_ms,
                                  .longest_ms = call_fn(c)->policy->max_exec_ms,
                                  .input = e->input.len ? e->input.data : NULL,
                                  .input_len = e->input.len,
