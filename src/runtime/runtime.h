@@ -138,8 +138,9 @@ struct runtime_ops {
     bool counts_inside;                  /* the agent reports processes, memory and OOM kills (guest_usage) */
     struct runtime_caps (*caps)(struct runtime *rt);
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
-    /* Reconnects to a box that outlived its daemon. record is what save() returned. */
-    void (*adopt)(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg);
+    /* Reconnects to a box that outlived its daemon. record is what save() returned. The box is made to be paused, or to
+     * run, as is_paused says: a crash in the middle of a pause, resume or capture may have left it otherwise. */
+    void (*adopt)(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg);
     json_t *(*save)(struct box *box); /* to be stored with the sandbox record */
     /* Why the box has no agent: then commands run some other way, and all else is ERR_UNSUPPORTED. NULL: it has one;
      * drivers whose boxes always have one leave this out. */

@@ -457,13 +457,13 @@ static void read_token(const char *text, uint8_t ret[16])
     }
 }
 
-static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+static void vm_adopt(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
     struct box *box = box_new(vm, json_get_str(record, "id", ""));
     struct making *m = making_new(box, fn, arg);
     m->is_adoption = true;
-    m->was_paused = box->is_paused = json_get_bool(record, "paused", false);
+    m->was_paused = box->is_paused = is_paused;
     (void)snprintf(box->name, sizeof(box->name), "%s", json_get_str(record, "machine", ""));
     (void)snprintf(box->image, sizeof(box->image), "%s", json_get_str(record, "image", ""));
     (void)snprintf(box->base, sizeof(box->base), "%s", json_get_str(record, "base", ""));
@@ -484,12 +484,12 @@ static json_t *vm_save(struct box *box)
 {
     char token[2 * sizeof(box->token) + 1];
     ident_hex(box->token, sizeof(box->token), token);
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:b}", "id", box->id, "machine",
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "id", box->id, "machine",
                      box->name, "pid", (json_int_t)vm_instance_pid(box->instance), "since",
                      (json_int_t)vm_instance_start_time(box->instance), "token", token, "image", box->image, "base",
                      box->base, "memoryMb", (int)box->memory_mb, "cpus", (int)box->cpus, "cpuMilli",
-                     (int)box->cpu_milli, "diskMb", (int)box->disk_mb, "pidsMax", (int)box->pids_max, "paused",
-                     box->is_paused, "kvm", box->is_kvm);
+                     (int)box->cpu_milli, "diskMb", (int)box->disk_mb, "pidsMax", (int)box->pids_max, "kvm",
+                     box->is_kvm);
 }
 
 static void vm_on_gone(struct box *box, loop_fn *fn, void *arg)

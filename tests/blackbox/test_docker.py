@@ -172,18 +172,20 @@ def test_killed_server_finds_its_containers_again_and_removes_the_half_made(engi
         client.exec(sid, "echo 1 > /workspace/f")
         paused = client.create()["id"]
         client.ok("POST", f"/sandboxes/{paused}/pause")
-        lost = client.create()["id"]
+        lost, cut = client.create()["id"], client.create()["id"]
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for _ in range(4):
                 pool.submit(lambda: harness.Client(server.port).post("/sandboxes", {"image": "python"}))
-            wait_until(lambda: len(engine.containers()) > 3, "a create under way")
+            wait_until(lambda: len(engine.containers()) > 4, "a create under way")
             server.kill()
         engine.call("DELETE", f"/containers/iii-sbx-{lost}?force=1")
+        engine.call("POST", f"/containers/iii-sbx-{cut}/pause")  # as by a pause that its record does not have
         server.start()
         client = server.client()
         listed = {r["id"]: r["status"] for r in client.ok("GET", "/sandboxes")["items"]}
         assert listed[sid] == "running" and listed[paused] == "paused" and lost not in listed
         assert client.exec(sid, "cat /workspace/f")["stdout"] == "1\n"
+        assert listed[cut] == "running" and client.exec(cut, "echo on")["stdout"] == "on\n"
         assert client.post(f"/sandboxes/{paused}/exec", {"command": "true"}).status == 409
         client.ok("POST", f"/sandboxes/{paused}/resume")
         assert client.exec(paused, "echo up")["stdout"] == "up\n"

@@ -137,10 +137,13 @@ def test_found_again_after_a_crash(engine, server):
     client.ok("POST", f"/sandboxes/{paused}/pause")
     server.kill()
     engine.call("DELETE", f"/containers/iii-sbx-{lost}?force=1")
+    engine.call("POST", f"/containers/iii-sbx-{running}/pause")  # as by a pause and a resume that their records do not have
+    engine.call("POST", f"/containers/iii-sbx-{paused}/unpause")
     server.start()
     client = server.client()
     listed = {row["id"]: row for row in client.ok("GET", "/sandboxes")["items"]}
     assert lost not in listed and listed[paused]["status"] == "paused" and listed[running][WORDS]
+    assert engine.json("GET", f"/containers/iii-sbx-{paused}/json")["State"]["Paused"]
     assert client.exec(running, "cat /workspace/f")["stdout"] == "1\n"
     client.ok("POST", f"/sandboxes/{paused}/resume")
     assert client.exec(paused, "echo up")["stdout"] == "up\n"

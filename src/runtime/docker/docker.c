@@ -137,7 +137,8 @@ static void making_succeed(struct making *m)
     fn(arg, box, fd, NULL);
 }
 
-static void on_paused_again(void *arg, json_t *body, const struct err *err)
+/* An adopted box is paused or running now, as it has to be. */
+static void on_status_set(void *arg, json_t *body, const struct err *err)
 {
     struct making *m = arg;
     (void)body;
@@ -153,10 +154,12 @@ static void making_step(struct making *m)
     if (m->fd < 0)
         return;
     m->deadline = timer_free(m->deadline);
+    if (m->is_adoption && m->call)
+        return; /* the engine has yet to say whether it is paused */
     if (!m->box->is_paused)
         making_succeed(m);
-    else if (!m->call)
-        m->call = call_box(m->box, "POST", "/pause", NULL, on_paused_again, m);
+    else
+        m->call = call_box(m->box, "POST", "/pause", NULL, on_status_set, m);
 }
 
 static void making_on_agent(void *arg, const struct docker_agent_socket_caller *caller)
@@ -186,7 +189,11 @@ static void on_seen(void *arg, json_t *body, const struct err *err)
         return;
     }
     m->box->agent.pid = (pid_t)json_get_int(state, "Pid", 0);
-    making_succeed(m);
+    bool is_paused = json_get_bool(state, "Paused", false);
+    if (is_paused == m->box->is_paused)
+        making_succeed(m);
+    else
+        m->call = call_box(m->box, "POST", is_paused ? "/unpause" : "/pause", NULL, on_status_set, m);
 }
 
 static void container_make(struct making *m);
@@ -347,13 +354,13 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
         making_fail(m, &why);
         return;
     }
-    if (json_get_bool(state, "Paused", false) && m->fd < 0)
+    if (json_get_bool(state, "Paused", false)) /* its agent cannot connect, or it was paused without a record */
         m->call = call_box(m->box, "POST", "/unpause", NULL, on_woken, m);
     else
         making_step(m);
 }
 
-static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+static void docker_adopt(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg)
 {
     struct docker *d = docker_of(rt);
     struct err err = ERR_INIT;
@@ -362,7 +369,7 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
                                                .pid = (pid_t)json_get_int(record, "pid", 0),
                                                .since = (uint64_t)json_get_int(record, "since", 0) };
     m->is_adoption = true;
-    m->box->is_paused = json_get_bool(record, "paused", false);
+    m->box->is_paused = is_paused;
     (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(record, "noAgent", ""));
     int r = docker_messages_id(record, "container", m->box->container, &err);
     if (r == 0 && !*m->box->no_agent)
@@ -378,9 +385,8 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
 
 static json_t *docker_save(struct box *box)
 {
-    json_t *record =
-        json_pack("{s:s, s:s, s:I, s:I, s:b}", "id", box->id, "container", box->container, "pid",
-                  (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since, "paused", box->is_paused);
+    json_t *record = json_pack("{s:s, s:s, s:I, s:I}", "id", box->id, "container", box->container, "pid",
+                               (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since);
     if (*box->no_agent)
         (void)json_object_set_new(record, "noAgent", json_string(box->no_agent));
     return record;

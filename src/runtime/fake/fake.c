@@ -500,7 +500,7 @@ static void fake_create(struct runtime *rt, const struct box_plan *plan, box_rea
     fake_end(f, fb, &fate);
 }
 
-static void fake_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+static void fake_adopt(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg)
 {
     struct fake *f = fake_of(rt);
     const char *id = json_get_str(record, "name", "");
@@ -512,8 +512,10 @@ static void fake_adopt(struct runtime *rt, const json_t *record, box_ready_fn *f
         (void)err_set(&c.err, ERR_GONE, 0, "fake box %s is not there any more", id);
     else if (is_begun && fb->handle)
         fake_complain(f->host, "adopted twice", id);
-    else if (is_begun)
+    else if (is_begun) {
+        fb->is_paused = is_paused;
         (void)connect_box(f, fb, &c); /* c.err tells */
+    }
     fake_post(f, &c, fate.delay_ms);
     fake_end(f, c.box ? fb : NULL, &fate);
 }

@@ -398,7 +398,7 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     submit(n, m, p);
 }
 
-static void native_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+static void native_adopt(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg)
 {
     struct native *n = native_of(rt);
     struct message *m = message_new(WIRE_ADOPT, 0);
@@ -408,7 +408,7 @@ static void native_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
     q->pid = (int32_t)json_get_int(record, "pid", 0);
     q->start_time = (uint64_t)json_get_int(record, "startTime", 0);
     q->slot = (uint32_t)json_get_int(record, "slot", 0);
-    q->is_paused = json_get_bool(record, "paused", false);
+    q->is_paused = is_paused;
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -419,9 +419,9 @@ static void native_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
 static json_t *native_save(struct box *b)
 {
     (void)box_owner(b);
-    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "id", b->id, "name", b->name, "pid", (int)b->pid,
-                     "startTime", (json_int_t)b->start_time, "slot", (json_int_t)b->slot, "cgroup",
-                     b->has_cgroup ? b->cgroup.name : "", "paused", b->is_paused);
+    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "id", b->id, "name", b->name, "pid", (int)b->pid, "startTime",
+                     (json_int_t)b->start_time, "slot", (json_int_t)b->slot, "cgroup",
+                     b->has_cgroup ? b->cgroup.name : "");
 }
 
 static void native_on_gone(struct box *b, loop_fn *fn, void *arg)

@@ -5,8 +5,8 @@
  *
  * The map holds one reference to a sandbox, each operation under way another. A kill removes the sandbox from map and
  * store at once; the box is destroyed in the background. A sandbox whose agent or first process exits is killed with
- * sandbox.error; why and its console output are kept for calls under way, the log and the event. Pause and resume mark
- * the record (CHANGING) before the driver is called, so that a crash in between is noticed by recovery. */
+ * sandbox.error; why and its console output are kept for calls under way, the log and the event. Pause and resume are
+ * in the record when the driver has done them; after a crash in between, adoption makes the box match the record. */
 #include "sandbox/lifecycle/lifecycle.h"
 
 #include <errno.h>
@@ -30,8 +30,6 @@
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pins.h"
 #include "sandbox/storage/pulls.h"
-
-#define CHANGING "changing" /* in s->extra while it is being paused or resumed; stored, so that a crash shows */
 
 struct creation {
     struct sandbox *s;
@@ -581,48 +579,32 @@ struct change {
     void *arg;
 };
 
-/* A pause or resume that failed may have taken effect: only its answer was lost. */
-static void as_recorded(struct sandbox *s)
-{
-    const struct runtime_ops *ops = s->runtime->ops;
-    struct err err = ERR_INIT;
-    (s->status == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL);
-    if (sandbox_save(s, &err) < 0) /* at worst it is done once more at the next start */
-        log_event(LOG_WARN, "sandbox.save", "id", s->id, "error", err.msg, NULL);
-}
-
-void lifecycle_recover_status(struct sandbox *s)
-{
-    if (json_object_del(s->extra, CHANGING) == 0)
-        as_recorded(s);
-}
-
 static void on_changed(void *arg, const struct err *err)
 {
     struct change *c = arg;
     struct sandbox *s = c->s;
     struct err why = ERR_INIT;
-    (void)json_object_del(s->extra, CHANGING); /* there, unless its sandbox has ended */
+    s->is_changing = false;
     if (s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
     else if (s->box != c->box)
         (void)err_set(&why, ERR_CONFLICT, 0, "sandbox %s was restored from a snapshot meanwhile", s->id);
     if (why.code)
         err = &why;
-    if (err && !s->is_gone) {
-        as_recorded(s);
-    } else if (!err) {
-        enum sandbox_status was = s->status;
+    enum sandbox_status was = s->status;
+    if (!err) {
         s->status = c->to;
-        if (sandbox_save(s, &why) < 0) {
-            s->status = was;
-            as_recorded(s);
+        if (sandbox_save(s, &why) < 0)
             err = &why;
-        } else {
-            lifecycle_tell_still(s);
-            (void)event_log_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed",
-                                 s->id, NULL);
-        }
+    }
+    if (!err) {
+        lifecycle_tell_still(s);
+        (void)event_log_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed", s->id,
+                             NULL);
+    } else if (!s->is_gone) { /* it may have taken effect: only its answer was lost, or its record is not stored */
+        const struct runtime_ops *ops = s->runtime->ops;
+        s->status = was;
+        (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL);
     }
     c->fn(c->arg, err ? NULL : s, err);
     sandbox_unref(s);
@@ -645,18 +627,12 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
         fn(arg, NULL, &err);
         return;
     }
-    if (json_object_get(s->extra,
-                        CHANGING)) { /* with two changes pending, the later answer need not be the state of the box */
+    if (s->is_changing) { /* with two changes pending, the later answer need not be the state of the box */
         (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is being paused or resumed by another request", s->id);
         fn(arg, NULL, &err);
         return;
     }
-    (void)json_object_set_new(s->extra, CHANGING, json_true());
-    if (sandbox_save(s, &err) < 0) {
-        (void)json_object_del(s->extra, CHANGING);
-        fn(arg, NULL, &err);
-        return;
-    }
+    s->is_changing = true;
     struct change *c = xzalloc(sizeof(*c));
     *c = (struct change){ .s = sandbox_ref(s), .box = s->box, .to = to, .fn = fn, .arg = arg };
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);

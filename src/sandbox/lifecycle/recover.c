@@ -108,8 +108,6 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     }
     if (s->box && capture_recover(s, &why) < 0)
         log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
-    if (s->box)
-        lifecycle_recover_status(s);
     sandbox_unref(s);
     free(a);
     if (--r->pending == 0)
@@ -163,7 +161,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         json_t *box = json_incref(json_object_get(s->extra, "box"));
         (void)json_object_del(s->extra, "box");
         r->pending++;
-        s->runtime->ops->adopt(s->runtime, box, on_adopted, a);
+        s->runtime->ops->adopt(s->runtime, box, s->status == SANDBOX_PAUSED, on_adopted, a);
         json_decref(box);
     }
     if (--r->pending == 0)

@@ -64,6 +64,7 @@ struct sandbox {
         size_t base;          /* how many layers of the image below were not */
         int64_t bytes;        /* what all between hold */
     } counted;
+    bool is_changing;  /* it is being paused or resumed */
     bool is_restoring; /* a new box is being made for it */
     bool is_ending;    /* idle.c has decided: it takes no more calls, though it may not be removed yet */
     unsigned slots;    /* commands of sandbox::exec under way: api/ bounds them */

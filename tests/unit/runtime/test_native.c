@@ -384,11 +384,16 @@ TEST(a_box_that_dies_is_noticed_once)
     stop();
 }
 
-static void adopt(const json_t *record)
+static void adopt_as(const json_t *record, bool is_paused)
 {
     g.is_done = false;
-    g.rt->ops->adopt(g.rt, record, on_ready, NULL);
+    g.rt->ops->adopt(g.rt, record, is_paused, on_ready, NULL);
     await(&g.is_done);
+}
+
+static void adopt(const json_t *record)
+{
+    adopt_as(record, false);
 }
 
 static void sweep(const char *const *kept, size_t n)
@@ -495,6 +500,30 @@ TEST(cmd_sandbox_outlive_a_killed_launcher_and_are_adopted)
     CHECK_INT(wait_entries("boxes", 1), 1);
     stop();
     CHECK_INT(wait_entries("boxes", 0), 0);
+}
+
+/* Whatever a server that died in the middle of a pause or resume left. */
+TEST(an_adopted_box_is_paused_or_runs_as_the_caller_says)
+{
+    start(1);
+    create("sbx_cut");
+    bool can_pause = g.rt->ops->caps(g.rt).can_pause;
+    for (int is_paused = 0; g.box && can_pause && is_paused < 2; is_paused++) {
+        JSON_OWNED record = g.rt->ops->save(g.box);
+        ask(is_paused ? g.rt->ops->resume : g.rt->ops->pause);
+        (void)close(g.guest);
+        g.rt->ops->forget(g.box);
+        stop();
+        start(1);
+        adopt_as(record, is_paused);
+        CHECK(g.box != NULL && g.err.code == ERR_NONE);
+        struct pollfd hello = { .fd = g.guest, .events = POLLIN }; /* what an agent sends first, if it runs */
+        CHECK_INT(poll(&hello, 1, is_paused ? 200 : 5000), !is_paused);
+    }
+    CHECK(g.box != NULL);
+    if (g.box)
+        destroy();
+    stop();
 }
 
 TEST(a_captured_layer_makes_the_same_box_again)
@@ -733,6 +762,7 @@ int main(int argc, char **argv)
         RUN(pause_resume_limits_and_figures);
         RUN(a_box_that_dies_is_noticed_once);
         RUN(cmd_sandbox_outlive_a_killed_launcher_and_are_adopted);
+        RUN(an_adopted_box_is_paused_or_runs_as_the_caller_says);
         if (geteuid() == 0) {
             RUN(a_captured_layer_makes_the_same_box_again);
             RUN(a_promoted_layer_is_shared_with_the_running_box);

@@ -57,6 +57,7 @@ struct model_sandbox {
     const char *tenant;
     bool is_killing; /* somebody asked for its end */
     int64_t number;  /* in PATH; UNKNOWN: any */
+    int status;      /* enum sandbox_status; UNKNOWN: any */
     int64_t deadline_us;
 };
 
@@ -171,6 +172,7 @@ static struct model_sandbox *model_add(const struct sandbox *s, int64_t number)
         if (strcmp(tenants[i], s->tenant) == 0)
             x->tenant = tenants[i];
     x->number = number;
+    x->status = SANDBOX_RUNNING;
     x->deadline_us = s->deadline_us;
     map_set(sandboxes, x->id, x);
     return x;

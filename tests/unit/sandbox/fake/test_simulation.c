@@ -125,6 +125,8 @@ static void on_changed(void *arg, struct sandbox *s, const struct err *err)
     if (!answered(o, err))
         return;
     struct model_sandbox *x = map_get(sandboxes, s->id);
+    if (x)
+        x->status = o->kind == OP_PAUSE ? SANDBOX_PAUSED : SANDBOX_RUNNING;
     if (o->kind != OP_RESTORE || !x)
         return;
     int64_t number = file_number(s);
@@ -386,6 +388,8 @@ static void forget_ops(void)
         struct model_volume *v = map_get(volumes, o->other_id);
         if (x && (o->kind == OP_WRITE || o->kind == OP_RESTORE))
             x->number = UNKNOWN;
+        if (x && (o->kind == OP_PAUSE || o->kind == OP_RESUME || o->kind == OP_RESTORE))
+            x->status = UNKNOWN;
         if (v)
             v->is_unsure = true;
         is_forking_cut |= o->kind == OP_FORK;
