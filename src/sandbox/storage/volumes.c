@@ -1,6 +1,6 @@
 /* Theory of operation. A volume's record names the backend that has its files (from its first attach on), and the
- * sandbox and path where it is attached. struct volumes owns all volumes; is_busy marks one that a struct volume_change
- * (attach, detach or delete) works on, and every other change of it is refused meanwhile.
+ * sandbox and path where it is attached. A struct volume_change (attach, detach or delete) has its volume's id in
+ * `busy` while it works on it, and every other change of it is refused meanwhile.
  *
  * The record is stored before the mount is made and deleted after the files are: a crash in between leaves a mount that
  * is made when the sandbox enters again, or an empty volume that can be deleted again. A failed attach is undone by an
@@ -20,18 +20,12 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/records.h"
 
 #define SCOPE          "volume"
 #define PATH_MAX_BYTES LIMIT_MAX(MOUNT_PATH_BYTES) /* what the driver's request holds */
 #define REMOUNT_MS     10000
-
-struct volume {
-    struct volumes *owner;
-    json_t *record; /* SandboxVolume */
-    bool is_busy;   /* the driver is at it */
-};
 
 struct waiter {
     struct waiter *next;
@@ -41,7 +35,8 @@ struct waiter {
 
 struct volumes {
     struct manager *m;
-    struct map *by_id;
+    struct records records; /* SandboxVolume */
+    struct map *busy;       /* the ids of those that the driver is at */
     struct remount *remounts;
     struct waiter *waiters; /* until there are none of those */
 };
@@ -62,67 +57,37 @@ struct volume_change {
     struct sandbox *s;     /* attach, detach; a reference */
     const struct box *box; /* of s when it began: a restore gives it another */
     char target[PATH_MAX_BYTES + 1];
-    bool is_readonly, is_first; /* is_first: of no backend until this attach */
-    size_t n_asked;             /* delete: backends that have removed what they had of it */
-    struct err why;             /* attach: of its failure, while it is undone */
+    bool is_first;  /* of no backend until this attach */
+    size_t n_asked; /* delete: backends that have removed what they had of it */
+    struct err why; /* attach: of its failure, while it is undone */
     volumes_done_fn *fn;
     void *arg;
 };
 
-static struct volume *find_volume(struct volumes *v, const char *id, struct err *err)
+static bool is_in(const json_t *rec, const struct sandbox *s)
 {
-    struct volume *found = map_get(v->by_id, id);
-    if (!found)
-        (void)err_set(err, ERR_NOT_FOUND, 0, "volume not found: %.64s", id);
-    return found;
+    return records_is(rec, "sandboxId", s->id);
 }
 
-static int save_volume(struct volume *vol, struct err *err)
-{
-    return store_put(vol->owner->m->store, SCOPE, json_get_str(vol->record, "id", ""), vol->record, err);
-}
-
-static void forget_place(struct volume *vol)
+static void forget_place(struct volumes *v, json_t *rec)
 {
     struct err err = ERR_INIT;
-    (void)json_object_del(vol->record, "sandboxId"); /* absent is fine */
-    (void)json_object_del(vol->record, "mountPath");
-    (void)json_object_del(vol->record, "readOnly");
-    if (save_volume(vol, &err) < 0)
-        log_event(LOG_WARN, "volume.save", "id", json_get_str(vol->record, "id", ""), "error", err.msg, NULL);
+    const char *id = json_get_str(rec, "id", "");
+    (void)json_object_del(rec, "sandboxId"); /* absent is fine */
+    (void)json_object_del(rec, "mountPath");
+    (void)json_object_del(rec, "readOnly");
+    if (records_save(&v->records, id, &err) < 0)
+        log_event(LOG_WARN, "volume.save", "id", id, "error", err.msg, NULL);
 }
 
 /* The sandbox it is in, or NULL. One that was lost while the server was down does not count. */
-static struct sandbox *place_of(struct volume *vol)
+static struct sandbox *place_of(struct volumes *v, json_t *rec)
 {
-    const char *sid = json_get_str(vol->record, "sandboxId", NULL);
-    struct sandbox *s = sid ? map_get(vol->owner->m->sandboxes, sid) : NULL;
+    const char *sid = json_get_str(rec, "sandboxId", NULL);
+    struct sandbox *s = sid ? map_get(v->m->sandboxes, sid) : NULL;
     if (sid && !s)
-        forget_place(vol);
+        forget_place(v, rec);
     return s;
-}
-
-static struct volume *add_volume(struct volumes *v, json_t *record)
-{
-    struct volume *vol = xzalloc(sizeof(*vol));
-    vol->owner = v;
-    vol->record = record;
-    map_set(v->by_id, json_get_str(record, "id", ""), vol);
-    return vol;
-}
-
-static struct volume *volume_free(struct volume *vol)
-{
-    json_decref(vol->record);
-    free(vol);
-    return NULL;
-}
-
-static bool load_one(void *arg, const char *key, json_t *doc)
-{
-    if (ident_is("vol", key) && strcmp(json_get_str(doc, "id", ""), key) == 0)
-        (void)add_volume(arg, json_incref(doc));
-    return true;
 }
 
 static void free_remount(struct remount *m)
@@ -152,16 +117,15 @@ static void remount(void *arg)
 {
     struct remount *m = arg;
     m->is_waiting = false;
-    const struct volume *vol = map_get(m->v->by_id, m->id);
+    const json_t *rec = records_find(&m->v->records, m->id, NULL);
     const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
-    if (!vol || vol->is_busy || !s || !s->box || !s->runtime->ops->mount_volume ||
-        strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
+    if (!rec || map_get(m->v->busy, m->id) || !s || !s->box || !s->runtime->ops->mount_volume || !is_in(rec, s)) {
         end_remount(m);
         return;
     }
     struct box_volume how = { .id = m->id,
-                              .target = json_get_str(vol->record, "mountPath", "/"),
-                              .is_readonly = json_get_bool(vol->record, "readOnly", false) };
+                              .target = json_get_str(rec, "mountPath", "/"),
+                              .is_readonly = json_get_bool(rec, "readOnly", false) };
     s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
 }
 
@@ -201,9 +165,8 @@ static struct remount *find_waiting(struct volumes *v, const char *id, const cha
 
 void volumes_remount(struct volumes *v, const struct sandbox *s)
 {
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
-        const struct volume *vol = it.value;
-        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) != 0 || !s->box || vol->is_busy)
+    for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);) {
+        if (!is_in(it.value, s) || !s->box || map_get(v->busy, it.key))
             continue;
         struct remount *m = find_waiting(v, it.key, s->id);
         if (m) {
@@ -240,24 +203,29 @@ void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg)
 static void on_leave(void *arg, struct sandbox *s)
 {
     struct volumes *v = arg;
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
-        struct volume *vol = it.value;
-        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) == 0)
-            forget_place(vol);
-    }
+    for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);)
+        if (is_in(it.value, s))
+            forget_place(v, it.value);
     for (struct remount *m; (m = find_waiting(v, NULL, s->id));)
         end_remount(m);
+}
+
+static bool is_volume(void *arg, const char *key, json_t *doc)
+{
+    (void)arg;
+    return ident_is("vol", key) && records_is(doc, "id", key);
 }
 
 int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
 {
     struct volumes *v = xzalloc(sizeof(*v));
     v->m = m;
-    v->by_id = map_new();
-    int r = store_each(m->store, SCOPE, false, load_one, v, err);
+    v->busy = map_new();
+    records_init(&v->records, m->store, SCOPE, "volume");
+    int r = records_load(&v->records, is_volume, NULL, err);
     if (r < 0) {
         volumes_free(v);
-        return err_wrap(err, r, "volumes");
+        return r;
     }
     manager_on_enter(m, on_enter, v);
     manager_on_leave(m, on_leave, v);
@@ -271,32 +239,27 @@ struct volumes *volumes_free(struct volumes *v)
         return NULL;
     while (v->remounts) /* the driver ends without an answer to them */
         free_remount(v->remounts);
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
-        volume_free(it.value);
-    map_free(v->by_id);
+    records_done(&v->records);
+    map_free(v->busy);
     free(v);
     return NULL;
 }
 
 const char *volumes_owner(const struct volumes *v, const char *id)
 {
-    const struct volume *vol = map_get(v->by_id, id);
-    return vol ? json_get_str(vol->record, "tenant", "") : NULL;
+    return records_owner(&v->records, id);
 }
 
 size_t volumes_count(const struct volumes *v, const char *tenant)
 {
-    size_t n = 0;
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
-        n += strcmp(json_get_str(((struct volume *)it.value)->record, "tenant", ""), tenant) == 0;
-    return n;
+    return records_count(&v->records, "tenant", tenant);
 }
 
 json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err)
 {
     char id[IDENT_MAX];
     long long most = v->m->settings->max_volumes;
-    if ((long long)map_count(v->by_id) >= most) {
+    if ((long long)map_count(v->records.by_id) >= most) {
         (void)err_set(err, ERR_CAPACITY, 0, "volume limit reached (%lld): delete one, or raise III_MAX_VOLUMES", most);
         return NULL;
     }
@@ -304,23 +267,17 @@ json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char
         return NULL;
     ident_new("vol", id);
     CLEANUP(free_p) char *compat = xasprintf("iii-vol-%s", id);
-    json_t *rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
-                            (json_int_t)clock_wall_ms());
+    JSON_OWNED rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
+                               (json_int_t)clock_wall_ms());
     tenant_mark(by, rec);
-    if (store_put(v->m->store, SCOPE, id, rec, err) < 0)
-        return json_unref(rec);
-    return add_volume(v, rec)->record;
+    return records_add(&v->records, id, rec, err) < 0 ? NULL : rec;
 }
 
 json_t *volumes_list(struct volumes *v, const struct tenant_by *by)
 {
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
-        (void)place_of(it.value); /* drops a place that is gone */
-        if (tenant_sees_record(by, ((struct volume *)it.value)->record))
-            (void)json_array_append(list, ((struct volume *)it.value)->record);
-    }
-    return list;
+    for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);)
+        (void)place_of(v, it.value); /* drops a place that is gone */
+    return records_list(&v->records, by, NULL, NULL);
 }
 
 int volumes_path(const char *given, char *ret, size_t size, struct err *err)
@@ -355,66 +312,55 @@ int volumes_path(const char *given, char *ret, size_t size, struct err *err)
     return 0;
 }
 
-static int check_idle(struct volume *vol, struct err *err)
+static int check_idle(struct volumes *v, json_t *rec, struct err *err)
 {
-    const struct sandbox *s = place_of(vol);
-    const char *id = json_get_str(vol->record, "id", "");
-    if (vol->is_busy)
+    const struct sandbox *s = place_of(v, rec);
+    const char *id = json_get_str(rec, "id", "");
+    if (map_get(v->busy, id))
         return err_set(err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
     if (s)
         return err_set(err, ERR_CONFLICT, 0, "volume %s is attached to %s at %.200s: detach it first", id, s->id,
-                       json_get_str(vol->record, "mountPath", ""));
+                       json_get_str(rec, "mountPath", ""));
     return 0;
 }
 
-/* Its files are in that backend's format. */
-static int check_backend(const struct volume *vol, const struct sandbox *s, struct err *err)
+/* Whether this volume may be attached there. The place is looked at before it is noted: what is noted at one that is
+ * taken would count as mounted there after a crash. */
+static int check_place(struct volumes *v, const json_t *rec, const struct sandbox *s, const char *target,
+                       struct err *err)
 {
-    const char *first = json_get_str(vol->record, "backend", NULL), *here = s->runtime->ops->name;
-    return !first || strcmp(first, here) == 0
-               ? 0
-               : err_set(err, ERR_CONFLICT, 0,
-                         "volume %s has its files in the %s backend, where it was used first, and sandbox %s is one of "
-                         "the %s backend: make another volume, or a sandbox with backend %s",
-                         json_get_str(vol->record, "id", ""), first, s->id, here, first);
-}
-
-static int check_room(struct volumes *v, const struct sandbox *s, struct err *err)
-{
-    long long have = 0, most = v->m->settings->max_sandbox_volumes;
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
-        have += strcmp(json_get_str(((struct volume *)it.value)->record, "sandboxId", ""), s->id) == 0;
-    return have < most
-               ? 0
-               : err_set(err, ERR_CAPACITY, 0,
-                         "sandbox %s: limit of %lld volumes reached: detach one, or raise III_MAX_SANDBOX_VOLUMES",
-                         s->id, have);
-}
-
-/* Before the record: what is noted at a place that is taken would count as mounted there after a crash. */
-static int check_target(struct volumes *v, const struct sandbox *s, const char *target, struct err *err)
-{
-    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
-        const json_t *rec = ((struct volume *)it.value)->record;
-        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) == 0 &&
-            strcmp(json_get_str(rec, "mountPath", ""), target) == 0)
+    const char *first = json_get_str(rec, "backend", NULL), *here = s->runtime->ops->name;
+    long long have = (long long)records_count(&v->records, "sandboxId", s->id);
+    if (first && strcmp(first, here) != 0) /* its files are in that backend's format */
+        return err_set(err, ERR_CONFLICT, 0,
+                       "volume %s has its files in the %s backend, where it was used first, and sandbox %s is one of "
+                       "the %s backend: make another volume, or a sandbox with backend %s",
+                       json_get_str(rec, "id", ""), first, s->id, here, first);
+    if (have >= v->m->settings->max_sandbox_volumes)
+        return err_set(err, ERR_CAPACITY, 0,
+                       "sandbox %s: limit of %lld volumes reached: detach one, or raise III_MAX_SANDBOX_VOLUMES", s->id,
+                       have);
+    for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);)
+        if (is_in(it.value, s) && records_is(it.value, "mountPath", target))
             return err_set(err, ERR_CONFLICT, 0,
                            "volume %s is at %.200s of sandbox %s: detach it, or mount this elsewhere", it.key, target,
                            s->id);
-    }
+    if (!s->runtime->ops->mount_volume || !s->runtime->ops->caps(s->runtime).can_mount)
+        return runtime_cannot(s->runtime, "volume", "mount volumes", err);
     return 0;
 }
 
-static struct volume_change *change_begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
+static struct volume_change *change_begin(struct volumes *v, const char *id, struct sandbox *s, volumes_done_fn *fn,
+                                          void *arg)
 {
     struct volume_change *c = xzalloc(sizeof(*c));
-    c->v = vol->owner;
-    snprintf(c->id, sizeof(c->id), "%s", json_get_str(vol->record, "id", ""));
+    c->v = v;
+    snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
     c->box = s ? s->box : NULL;
     c->fn = fn;
     c->arg = arg;
-    vol->is_busy = true;
+    map_set(v->busy, c->id, c);
     return c;
 }
 
@@ -428,9 +374,7 @@ static void change_report(struct volume_change *c, const struct err *err)
 /* Frees the change; the volume may be used again. */
 static void change_finish(struct volume_change *c, const struct err *err)
 {
-    struct volume *vol = map_get(c->v->by_id, c->id);
-    if (vol)
-        vol->is_busy = false;
+    (void)map_remove(c->v->busy, c->id);
     change_report(c, err);
 }
 
@@ -454,18 +398,18 @@ static bool is_moved(const struct volume_change *c)
 static void on_mounted(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
-    struct volume *vol = map_get(c->v->by_id, c->id); /* it is busy, so nobody deleted it */
+    json_t *rec = records_find(&c->v->records, c->id, NULL); /* it is busy, so nobody deleted it */
     struct err why = ERR_INIT;
     if (!err && c->s->is_gone) {
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
         err = &why;
     }
     if (err && c->is_first)
-        (void)json_object_del(vol->record, "backend"); /* nothing was written there: it may begin elsewhere */
+        (void)json_object_del(rec, "backend"); /* nothing was written there: it may begin elsewhere */
     if (err)
-        forget_place(vol);
+        forget_place(c->v, rec);
     if (!err && is_moved(c)) {
-        vol->is_busy = false;
+        (void)map_remove(c->v->busy, c->id);
         volumes_remount(c->v, c->s); /* the restore left out what was busy */
         volumes_when_mounted(c->v, on_in_place, c);
     } else if (err && !c->s->is_gone && !is_moved(c) && err->code != ERR_CONFLICT) {
@@ -478,67 +422,47 @@ static void on_mounted(void *arg, const struct err *err)
     }
 }
 
-/* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not made
- * is made when the sandbox enters again. */
-static int note_place(struct volume *vol, struct volume_change *c, struct err *err)
-{
-    c->is_first = !json_object_get(vol->record, "backend");
-    (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
-    (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
-    (void)json_object_set_new(vol->record, "backend", json_string(c->s->runtime->ops->name));
-    if (c->is_readonly)
-        (void)json_object_set_new(vol->record, "readOnly", json_true());
-    int r = save_volume(vol, err);
-    if (r < 0 && c->is_first)
-        (void)json_object_del(vol->record, "backend");
-    if (r < 0)
-        forget_place(vol);
-    return r;
-}
-
 void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const struct box_volume *how,
                     volumes_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
     char target[PATH_MAX_BYTES + 1];
-    struct volume *vol = find_volume(v, id, &err);
-    const struct runtime_ops *ops = s->runtime->ops;
-    int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
-    if (r == 0)
-        r = check_idle(vol, &err);
-    if (r == 0)
-        r = check_backend(vol, s, &err);
-    if (r == 0)
-        r = check_room(v, s, &err);
-    if (r == 0)
-        r = check_target(v, s, target, &err);
-    if (r == 0 && (!ops->mount_volume || !ops->caps(s->runtime).can_mount))
-        r = runtime_cannot(s->runtime, "volume", "mount volumes", &err);
-    if (r < 0 || !ops->mount_volume) {
+    json_t *rec = records_find(&v->records, id, &err);
+    if (!rec || volumes_path(how->target, target, sizeof(target), &err) < 0 || check_idle(v, rec, &err) < 0 ||
+        check_place(v, rec, s, target, &err) < 0) {
         fn(arg, &err);
         return;
     }
-    struct volume_change *c = change_begin(vol, s, fn, arg);
+    struct volume_change *c = change_begin(v, id, s, fn, arg);
     memcpy(c->target, target, sizeof(target));
-    c->is_readonly = how->is_readonly;
-    if (note_place(vol, c, &err) < 0) {
+    c->is_first = !json_object_get(rec, "backend");
+    /* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not
+     * made is made when the sandbox enters again. */
+    (void)json_object_set_new(rec, "sandboxId", json_string(s->id));
+    (void)json_object_set_new(rec, "mountPath", json_string(target));
+    (void)json_object_set_new(rec, "backend", json_string(s->runtime->ops->name));
+    if (how->is_readonly)
+        (void)json_object_set_new(rec, "readOnly", json_true());
+    if (records_save(&v->records, id, &err) < 0) {
+        if (c->is_first)
+            (void)json_object_del(rec, "backend");
+        forget_place(v, rec);
         change_finish(c, &err);
         return;
     }
     struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
-    ops->mount_volume(s->box, &clean, on_mounted, c);
+    s->runtime->ops->mount_volume(s->box, &clean, on_mounted, c);
 }
 
 static void on_unmounted(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
-    struct volume *vol = map_get(c->v->by_id, c->id);
     if (!err || c->s->is_gone) {
-        forget_place(vol);
+        forget_place(c->v, records_find(&c->v->records, c->id, NULL));
         err = NULL;
     }
     if (err && is_moved(c)) { /* it stays attached, and the restore left out what was busy */
-        vol->is_busy = false;
+        (void)map_remove(c->v->busy, c->id);
         volumes_remount(c->v, c->s);
     }
     change_finish(c, err);
@@ -547,18 +471,19 @@ static void on_unmounted(void *arg, const struct err *err)
 void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct volume *vol = find_volume(v, id, &err);
-    struct sandbox *s = vol && !vol->is_busy ? place_of(vol) : NULL;
-    if (vol && vol->is_busy)
+    json_t *rec = records_find(&v->records, id, &err);
+    bool is_busy = rec && map_get(v->busy, id);
+    struct sandbox *s = rec && !is_busy ? place_of(v, rec) : NULL;
+    if (is_busy)
         (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
-    else if (vol && !s)
+    else if (rec && !s)
         (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is not attached", id);
     if (!s) {
         fn(arg, &err);
         return;
     }
-    struct volume_change *c = change_begin(vol, s, fn, arg);
-    snprintf(c->target, sizeof(c->target), "%s", json_get_str(vol->record, "mountPath", ""));
+    struct volume_change *c = change_begin(v, id, s, fn, arg);
+    snprintf(c->target, sizeof(c->target), "%s", json_get_str(rec, "mountPath", ""));
     struct box_volume how = { .id = c->id, .target = c->target };
     s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
 }
@@ -578,10 +503,7 @@ static void remove_next(struct volume_change *c)
         rt->ops->remove_volume(rt, c->id, on_removed, c);
         return;
     }
-    int r = store_delete(m->store, SCOPE, c->id, &why);
-    if (r == 0)
-        volume_free(map_remove(c->v->by_id, c->id));
-    change_finish(c, r < 0 ? &why : NULL);
+    change_finish(c, records_delete(&c->v->records, c->id, &why) < 0 ? &why : NULL);
 }
 
 static void on_removed(void *arg, const struct err *err)
@@ -596,16 +518,16 @@ static void on_removed(void *arg, const struct err *err)
 void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct volume *vol = find_volume(v, id, &err);
-    if (!vol || check_idle(vol, &err) < 0) {
+    json_t *rec = records_find(&v->records, id, &err);
+    if (!rec || check_idle(v, rec, &err) < 0) {
         fn(arg, &err);
         return;
     }
-    const char *backend = json_get_str(vol->record, "backend", NULL);
+    const char *backend = json_get_str(rec, "backend", NULL);
     if (backend && !manager_runtime(v->m, backend, &err)) { /* its files would stay behind */
         (void)err_wrap(&err, 0, "volume %s has its files in the %s backend", id, backend);
         fn(arg, &err);
         return;
     }
-    remove_next(change_begin(vol, NULL, fn, arg));
+    remove_next(change_begin(v, id, NULL, fn, arg));
 }
