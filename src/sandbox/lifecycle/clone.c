@@ -62,36 +62,31 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
         clone_finish(f);
 }
 
-static void create_child(struct forking *f, const struct image *image, unsigned index)
-{
-    struct sandbox *s = f->source;
-    CLEANUP(free_p) char *name = NULL;
-    if (f->name)
-        name = f->count == 1 ? xstrdup(f->name) : xasprintf("%s-%u", f->name, index + 1);
-    SANDBOX_CONFIG_OWNED config = capture_config(&s->config, s->metadata, image->id, name);
-    JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, capture_base(s));
-    struct create_plan plan = { .config = &config,
-                                .parent_id = s->id,
-                                .image = image,
-                                .runtime = s->runtime,
-                                .env = s->env,
-                                .extra = extra,
-                                .is_unlisted = true,
-                                .by = f->has_by ? &f->by : NULL,
-                                .tenant = s->tenant };
-    f->children[index].f = f;
-    manager_create(f->m, &plan, on_created, &f->children[index]);
-}
-
 static void on_captured(void *arg, const struct image *image, const struct err *err)
 {
     struct forking *f = arg;
+    struct sandbox *s = f->source;
     f->pending = 1;
     if (err)
         f->err = *err;
     for (unsigned i = 0; !err && !f->err.code && i < f->count; i++) {
+        CLEANUP(free_p) char *name = NULL;
+        if (f->name)
+            name = f->count == 1 ? xstrdup(f->name) : xasprintf("%s-%u", f->name, i + 1);
+        SANDBOX_CONFIG_OWNED config = capture_config(&s->config, s->metadata, image->id, name);
+        JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, capture_base(s));
+        struct create_plan plan = { .config = &config,
+                                    .parent_id = s->id,
+                                    .image = image,
+                                    .runtime = s->runtime,
+                                    .env = s->env,
+                                    .extra = extra,
+                                    .is_unlisted = true,
+                                    .by = f->has_by ? &f->by : NULL,
+                                    .tenant = s->tenant };
         f->pending++;
-        create_child(f, image, i);
+        f->children[i].f = f;
+        manager_create(f->m, &plan, on_created, &f->children[i]);
     }
     if (--f->pending == 0)
         clone_finish(f);

@@ -62,11 +62,6 @@ static void on_link_why(void *arg, struct err *err)
     (void)err_set(err, ERR_GONE, 0, "the VM died: %s%s%.200s", s->why, *line ? "; its console: " : "", line);
 }
 
-static json_t *death_json(const struct sandbox *s)
-{
-    return s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL;
-}
-
 /* The sandbox ended without a kill. One that is still being created is only marked: its create sees that and fails. */
 static void sandbox_die(struct sandbox *s)
 {
@@ -158,15 +153,20 @@ void lifecycle_forget(struct sandbox *s)
 
 struct box_plan lifecycle_box_plan(const struct sandbox *s)
 {
-    const struct sandbox_config *c = &s->config;
+    struct sandbox_config c = s->config; /* only its numbers change here, so nothing of it is owned */
+    sandbox_config_settle_limits(&c, s->manager->settings);
     struct box_plan plan = { .layers = (const char *const *)s->layers,
                              .n_layers = strlist_count(s->layers),
                              .is_host = s->is_host,
                              .workdir = sandbox_workdir(s),
-                             .memory_mb = (uint32_t)(c->memory_mb ? c->memory_mb : LIMIT_DEFAULT(MEMORY_MB)),
-                             .cpu_milli = (uint32_t)((c->cpu > 0 ? c->cpu : LIMIT_DEFAULT(CPU)) * 1000),
-                             .has_network = c->has_network };
-    limits_plan(c, s->manager->settings, &plan);
+                             .memory_mb = (uint32_t)(c.memory_mb ? c.memory_mb : LIMIT_DEFAULT(MEMORY_MB)),
+                             .cpu_milli = (uint32_t)((c.cpu > 0 ? c.cpu : LIMIT_DEFAULT(CPU)) * 1000),
+                             .disk_mb = (uint32_t)c.disk_mb,
+                             .inodes = (uint32_t)c.inodes,
+                             .pids_max = (uint32_t)c.pids,
+                             .nofile = (uint32_t)c.open_files,
+                             .shm_mb = (uint32_t)c.shm_mb,
+                             .has_network = c.has_network };
     memcpy(plan.id, s->box_id, sizeof(plan.id));
     (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
     return plan;
@@ -228,14 +228,6 @@ void lifecycle_start_entrypoint(struct sandbox *s)
         guest_exec_drop(x);
 }
 
-static void undo_connect(struct sandbox *s)
-{
-    s->is_gone = true;
-    s->link = guest_link_free(s->link);
-    s->runtime->ops->destroy(s->box, NULL, NULL);
-    s->box = NULL;
-}
-
 static void create_record(void *arg)
 {
     struct creation *b = arg;
@@ -245,7 +237,10 @@ static void create_record(void *arg)
                                       b->s->why ? b->s->why : "it is gone")
                             : sandbox_save(b->s, &why);
     if (r < 0) {
-        undo_connect(b->s);
+        b->s->is_gone = true;
+        b->s->link = guest_link_free(b->s->link);
+        b->s->runtime->ops->destroy(b->s->box, NULL, NULL);
+        b->s->box = NULL;
         create_finish(b, &why);
         return;
     }
@@ -260,24 +255,6 @@ static void create_open_egress(struct creation *b)
         create_record(b);
 }
 
-static void on_renamed(void *arg, const struct err *err);
-
-/* It came from the pool. */
-static void create_rename(struct creation *b, struct box *box)
-{
-    const struct runtime_ops *ops = b->s->runtime->ops;
-    struct err why = ERR_INIT;
-    int r = 0;
-    if (ops->rename)
-        ops->rename(box, b->s->id, on_renamed, b);
-    else
-        r = guest_set_hostname(b->s->link, b->s->id, on_renamed, b);
-    if (r < 0) {
-        (void)err_sys(&why, r, "set the agent's name");
-        on_renamed(b, &why);
-    }
-}
-
 static void on_renamed(void *arg, const struct err *err)
 {
     struct creation *b = arg;
@@ -290,15 +267,25 @@ static void on_renamed(void *arg, const struct err *err)
 static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct creation *b = arg;
+    struct sandbox *s = b->s;
     struct err why = ERR_INIT;
-    if (!box)
-        create_finish(b, err);
-    else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
-        create_finish(b, &why);
-    else if (strcmp(b->s->box_id, b->s->id) != 0)
-        create_rename(b, box);
-    else
+    if (!box || lifecycle_connect(s, box, guest_fd, &why) < 0) {
+        create_finish(b, box ? &why : err);
+        return;
+    }
+    if (strcmp(s->box_id, s->id) == 0) {
         create_open_egress(b);
+        return;
+    }
+    int r = 0; /* it came from the pool, and gets its name now */
+    if (s->runtime->ops->rename)
+        s->runtime->ops->rename(box, s->id, on_renamed, b);
+    else
+        r = guest_set_hostname(s->link, s->id, on_renamed, b);
+    if (r < 0) {
+        (void)err_sys(&why, r, "set the agent's name");
+        on_renamed(b, &why);
+    }
 }
 
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
@@ -522,20 +509,6 @@ static void on_destroyed(void *arg, const struct err *err)
     free(a);
 }
 
-static void destroy_box(struct sandbox *s, loop_fn *done, void *arg)
-{
-    if (!s->box) {
-        if (done)
-            loop_defer(s->manager->loop, done, arg);
-        return;
-    }
-    struct aftermath *a = done ? xzalloc(sizeof(*a)) : NULL;
-    if (a)
-        *a = (struct aftermath){ done, arg };
-    s->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
-    s->box = NULL;
-}
-
 int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err)
 {
     return manager_kill_then(m, s, topic, NULL, NULL, err);
@@ -564,9 +537,18 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
     else
         m->total_killed++;
     s->link = guest_link_free(s->link);
-    destroy_box(s, done, arg);
+    if (s->box) {
+        struct aftermath *a = done ? xzalloc(sizeof(*a)) : NULL;
+        if (a)
+            *a = (struct aftermath){ done, arg };
+        s->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
+        s->box = NULL;
+    } else if (done) {
+        loop_defer(m->loop, done, arg);
+    }
     pins_drop(m, s->id);
-    event_log_emit_for(m->events, s->tenant, topic, s->id, death_json(s)); /* its owner cannot be looked up any more */
+    event_log_emit_for(m->events, s->tenant, topic, s->id, /* its owner cannot be looked up any more */
+                       s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL);
     sandbox_unref(s);
     return 0;
 }

@@ -22,25 +22,13 @@ int limits_check(const struct sandbox_config *config, struct runtime *rt, struct
                    "(iii doctor says what is missing)");
 }
 
-void limits_plan(const struct sandbox_config *config, const struct settings *set, struct box_plan *ret)
-{
-    struct sandbox_config full = *config; /* only its numbers change, so nothing of it is owned */
-    sandbox_config_settle_limits(&full, set);
-    ret->disk_mb = (uint32_t)full.disk_mb;
-    ret->inodes = (uint32_t)full.inodes;
-    ret->pids_max = (uint32_t)full.pids;
-    ret->nofile = (uint32_t)full.open_files;
-    ret->shm_mb = (uint32_t)full.shm_mb;
-}
-
 bool limits_are_default(const struct sandbox_config *config, const struct settings *set)
 {
-    static const struct sandbox_config none;
-    struct box_plan own = { 0 }, usual = { 0 };
-    limits_plan(config, set, &own);
-    limits_plan(&none, set, &usual);
-    return own.disk_mb == usual.disk_mb && own.inodes == usual.inodes && own.pids_max == usual.pids_max &&
-           own.nofile == usual.nofile && own.shm_mb == usual.shm_mb;
+    struct sandbox_config own = *config, usual = { 0 }; /* only numbers change, so nothing is owned */
+    sandbox_config_settle_limits(&own, set);
+    sandbox_config_settle_limits(&usual, set);
+    return own.disk_mb == usual.disk_mb && own.inodes == usual.inodes && own.pids == usual.pids &&
+           own.open_files == usual.open_files && own.shm_mb == usual.shm_mb;
 }
 
 void limits_metrics(json_t *metrics, const struct sandbox_config *config, const struct box_stats *st)

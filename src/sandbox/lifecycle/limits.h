@@ -1,4 +1,4 @@
-/* What one sandbox may use: the request's numbers, the settings' defaults and maximums, and what the driver is told.
+/* What one sandbox may use: whether the driver can keep it, and whether the host has room for it.
  * May include: base/, runtime/. */
 #pragma once
 #include "base/json.h"
@@ -8,8 +8,6 @@
 
 /* ERR_UNSUPPORTED when the driver cannot keep one that config has. */
 int limits_check(const struct sandbox_config *config, struct runtime *rt, struct err *err);
-/* The driver's part; what config lacks is the default. */
-void limits_plan(const struct sandbox_config *config, const struct settings *set, struct box_plan *ret);
 /* Whether a box made ahead, with the defaults, will do. */
 bool limits_are_default(const struct sandbox_config *config, const struct settings *set);
 /* limit and use of each, into a metrics record. */

@@ -86,28 +86,14 @@ void manager_leaving(struct manager *m, struct sandbox *s)
         h->fn(h->arg, s);
 }
 
-static char *default_worker_id(void)
-{
-    char host[256] = "local";
-    (void)gethostname(host, sizeof(host) - 1);
-    return xasprintf("iii-sandbox-%s", host);
-}
-
-/* A record that is still there at the next start has no box, and is dropped then. */
-static void delete_rest(struct manager *m)
-{
-    CLEANUP(strlist_free_p) char **ids = STEAL(m->undeleted);
-    for (size_t i = 0; ids && ids[i]; i++)
-        if (store_delete(m->store, "sandbox", ids[i], NULL) < 0)
-            strlist_add(&m->undeleted, ids[i]);
-}
-
 static void on_flush_due(void *arg)
 {
     struct manager *m = arg;
     struct err err = ERR_INIT;
-    if (m->undeleted)
-        delete_rest(m);
+    CLEANUP(strlist_free_p) char **ids = STEAL(m->undeleted);
+    for (size_t i = 0; ids && ids[i]; i++)
+        if (store_delete(m->store, "sandbox", ids[i], NULL) < 0)
+            strlist_add(&m->undeleted, ids[i]); /* one that is still there at the next start is dropped then */
     bool is_failing = store_flush(m->store, &err) < 0;
     if (is_failing && !m->is_flush_failing) /* once: it is tried ten times a second */
         log_event(LOG_ERROR, "store.flush", "error", err.msg, "then", "retried until it succeeds", NULL);
@@ -171,7 +157,9 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     event_log_set_keep(m->events, s->max_events);
     m->started_at = clock_wall_ms();
     m->started_us = clock_mono_us();
-    m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
+    char host[256] = "local";
+    (void)gethostname(host, sizeof(host) - 1);
+    m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : xasprintf("iii-sandbox-%s", host);
     m->background = background_new(m);
     m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
     m->egress = egress_new(m);
@@ -251,23 +239,15 @@ struct manager *manager_free(struct manager *m)
     return NULL;
 }
 
-/* "sbx_" and the first 24 hex digits. */
-static void rest_id_of(const char *uuid, char out[IDENT_MAX])
-{
-    size_t n = 4;
-    memcpy(out, "sbx_", n);
-    for (; *uuid && n < 4 + IDENT_HEX; uuid++)
-        if (*uuid != '-')
-            out[n++] = *uuid;
-    out[n] = '\0';
-}
-
 struct sandbox *manager_find(struct manager *m, const char *id, struct err *err)
 {
-    char uuid[UUID_MAX], rest_id[IDENT_MAX];
+    char uuid[UUID_MAX], rest_id[IDENT_MAX] = "sbx_"; /* and the first 24 hex digits of the UUID */
     struct sandbox *s = map_get(m->sandboxes, id);
     if (!s && uuid_parse(id, uuid)) {
-        rest_id_of(uuid, rest_id);
+        size_t n = 4;
+        for (const char *p = uuid; *p && n < 4 + IDENT_HEX; p++)
+            if (*p != '-')
+                rest_id[n++] = *p;
         s = map_get(m->sandboxes, rest_id);
         if (s && strcmp(s->uuid, uuid) != 0)
             s = NULL;

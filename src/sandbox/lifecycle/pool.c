@@ -60,30 +60,6 @@ static void add_profile(struct pool *p, const char *image, int64_t memory_mb, do
                                                      .has_network = has_network };
 }
 
-/* "image,memoryMb,cpu,true|false": entries with fewer parts are skipped, as the contract says. */
-static void parse_profile(struct pool *p, char *entry)
-{
-    char *parts[4] = { 0 };
-    for (int i = 0; i < 4; i++)
-        parts[i] = strsep(&entry, ",");
-    if (!parts[3] || !*parts[0])
-        return;
-    add_profile(p, parts[0], strtoll(parts[1], NULL, 10), strtod(parts[2], NULL), strcmp(parts[3], "true") == 0);
-}
-
-static void parse_profiles(struct pool *p)
-{
-    const struct settings *s = p->m->settings;
-    if (!*s->pool_profiles) {
-        add_profile(p, s->default_image, s->default_memory_mb, (double)s->default_cpu, false);
-        return;
-    }
-    char *text = xstrdup(s->pool_profiles), *rest = text;
-    for (char *entry; (entry = strsep(&rest, ";"));)
-        parse_profile(p, entry);
-    free(text);
-}
-
 int pool_new(struct manager *m, struct pool **ret, struct err *err)
 {
     struct cron when;
@@ -94,8 +70,20 @@ int pool_new(struct manager *m, struct pool **ret, struct err *err)
     p->m = m;
     p->when = when;
     p->profiles = xzalloc(PROFILES_MAX * sizeof(*p->profiles));
-    if (m->settings->pool_size > 0)
-        parse_profiles(p);
+    const struct settings *s = m->settings;
+    if (s->pool_size > 0 && !*s->pool_profiles)
+        add_profile(p, s->default_image, s->default_memory_mb, (double)s->default_cpu, false);
+    CLEANUP(free_p) char *text = xstrdup(s->pool_size > 0 ? s->pool_profiles : "");
+    char *rest = text;
+    /* "image,memoryMb,cpu,true|false": entries with fewer parts are skipped, as the contract says. */
+    for (char *entry; (entry = strsep(&rest, ";"));) {
+        char *parts[4] = { 0 };
+        for (int i = 0; i < 4; i++)
+            parts[i] = strsep(&entry, ",");
+        if (parts[3] && *parts[0])
+            add_profile(p, parts[0], strtoll(parts[1], NULL, 10), strtod(parts[2], NULL),
+                        strcmp(parts[3], "true") == 0);
+    }
     *ret = p;
     return 0;
 }
@@ -152,10 +140,16 @@ static void on_warm(void *arg, struct box *box, int guest_fd, const struct err *
     f->n_ready++;
 }
 
-/* n_making counts it already. */
-static void make_from(struct profile *f, const struct image *image)
+static void on_image(void *arg, const struct image *image, const struct err *err)
 {
+    struct profile *f = arg;
     struct manager *m = f->pool->m;
+    if (!image || f->pool->is_stopped) {
+        f->n_making--;
+        if (!image)
+            log_event(LOG_WARN, "pool.image", "profile", f->key, "error", err->msg, NULL);
+        return;
+    }
     struct warm *w = xzalloc(sizeof(*w));
     w->profile = f;
     ident_new("pool", w->box_id);
@@ -169,32 +163,16 @@ static void make_from(struct profile *f, const struct image *image)
     sandbox_unref(shape);
 }
 
-static void on_image(void *arg, const struct image *image, const struct err *err)
-{
-    struct profile *f = arg;
-    if (image && !f->pool->is_stopped) {
-        make_from(f, image);
-        return;
-    }
-    f->n_making--;
-    if (!image)
-        log_event(LOG_WARN, "pool.image", "profile", f->key, "error", err->msg, NULL);
-}
-
-static void make_one(struct profile *f)
-{
-    struct manager *m = f->pool->m;
-    f->n_making++;
-    image_source_resolve(m, m->runtime, f->image, on_image, f);
-}
-
 static void replenish(void *arg)
 {
     struct pool *p = arg;
+    struct manager *m = p->m;
     for (size_t i = 0; i < p->n_profiles && !p->is_stopped; i++) {
         struct profile *f = &p->profiles[i];
-        for (int64_t n = f->n_ready + f->n_making; n < p->m->settings->pool_size; n++)
-            make_one(f);
+        for (int64_t n = f->n_ready + f->n_making; n < m->settings->pool_size; n++) {
+            f->n_making++;
+            image_source_resolve(m, m->runtime, f->image, on_image, f);
+        }
     }
 }
 
@@ -251,16 +229,12 @@ static void hand_over(void *arg)
     free(h);
 }
 
-static bool is_plain(const struct sandbox *s)
-{
-    return !s->config.env && !s->config.entrypoint && !json_object_size(s->env) &&
-           strcmp(sandbox_workdir(s), s->manager->settings->workspace_dir) == 0 &&
-           limits_are_default(&s->config, s->manager->settings);
-}
-
 bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)
 {
-    if (p->n_profiles == 0 || !is_plain(s))
+    bool is_plain = !s->config.env && !s->config.entrypoint && !json_object_size(s->env) &&
+                    strcmp(sandbox_workdir(s), p->m->settings->workspace_dir) == 0 &&
+                    limits_are_default(&s->config, p->m->settings);
+    if (p->n_profiles == 0 || !is_plain)
         return false;
     CLEANUP(free_p)
     char *key = profile_key(s->image, s->config.memory_mb, s->config.cpu, s->config.has_network);

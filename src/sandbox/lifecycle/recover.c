@@ -81,28 +81,22 @@ static void drop_sandbox(struct sandbox *s, const char *why)
     sandbox_unref(s);
 }
 
-/* The sandbox expired, or the server was stopped, while the driver searched for the box. */
-static void end_unwanted(const struct sandbox *s, struct box *box, int guest_fd)
-{
-    if (!box)
-        return;
-    (void)close(guest_fd); /* it has had no request */
-    s->runtime->ops->destroy(box, NULL, NULL);
-}
-
 static void on_adopted(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct adoption *a = arg;
     struct recovery *r = a->r;
     struct sandbox *s = a->s;
     struct err why = ERR_INIT;
-    if (s->is_gone)
-        end_unwanted(s, box, guest_fd);
-    else if (!box)
+    if (s->is_gone) { /* it expired, or the server was stopped, while the driver searched for the box */
+        if (box) {
+            (void)close(guest_fd); /* it has had no request */
+            s->runtime->ops->destroy(box, NULL, NULL);
+        }
+    } else if (!box) {
         drop_sandbox(s, err->msg);
-    else if (lifecycle_connect(s, box, guest_fd, &why) < 0)
+    } else if (lifecycle_connect(s, box, guest_fd, &why) < 0) {
         drop_sandbox(s, why.msg);
-    else {
+    } else {
         idle_touch(s);
         manager_entered(r->m, s);
     }
@@ -199,20 +193,6 @@ static void on_ended(void *arg, const struct err *err)
     e->pending--;
 }
 
-static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
-{
-    struct box *box = s->box;
-    struct runtime *rt = s->runtime;
-    s->box = NULL; /* so that the kill leaves the box to this function, which waits for its end */
-    e->pending++;
-    if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
-        log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);
-    if (box)
-        rt->ops->destroy(box, on_ended, e);
-    else
-        on_ended(e, NULL);
-}
-
 static void on_idle(void *arg)
 {
     on_ended(arg, NULL);
@@ -226,8 +206,15 @@ void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
     m->is_closing = true;
     pool_stop(m->pool);
     pulls_stop(m->pulls);
-    if (!m->settings->keep_sandboxes)
-        for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
-            end_one(m, it.value, e);
+    for (struct map_iter it = map_iter(m->sandboxes); !m->settings->keep_sandboxes && map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct box *box = STEAL(s->box); /* so that the kill leaves it to us, who wait for its end */
+        struct runtime *rt = s->runtime;
+        if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
+            log_event(LOG_WARN, "sandbox.kill", "id", it.key, "error", "the store refused", NULL);
+        e->pending += box != NULL;
+        if (box)
+            rt->ops->destroy(box, on_ended, e);
+    }
     offload_finish(m, on_idle, e);
 }

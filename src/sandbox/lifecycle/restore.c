@@ -99,22 +99,6 @@ static void on_complete(void *arg)
     restore_finish(r, NULL);
 }
 
-/* The new box is in s, the old one in r->next. Ends the old one, and reports completion when the volumes are mounted:
- * earlier writes would go to the folder below the mount. */
-static void restore_release_old(struct restoring *r)
-{
-    struct sandbox *s = r->s;
-    struct manager *m = s->manager;
-    struct err err = ERR_INIT;
-    struct image image = { .name = s->image, .layers = s->layers, .n_layers = strlist_count(s->layers) };
-    (void)pins_add(m, &image, s->id, &err);       /* fails only if a layer went, and r->pin holds them */
-    r->next.link = guest_link_free(r->next.link); /* what ran in the old box fails now: commands, terminals, contexts */
-    if (r->next.box)
-        s->runtime->ops->destroy(r->next.box, NULL, NULL);
-    manager_entered(m, s);
-    volumes_when_mounted(m->volumes, on_complete, r);
-}
-
 static int check_still(const struct sandbox *s, struct err *err)
 {
     if (s->is_gone)
@@ -144,8 +128,15 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     bool has_box = result >= 0;
     if (result >= 0)
         result = sandbox_save(s, &why);
-    if (result >= 0) {
-        restore_release_old(r);
+    if (result >= 0) { /* the new box is in s, the old one in r->next */
+        struct image image = { .name = s->image, .layers = s->layers, .n_layers = strlist_count(s->layers) };
+        (void)pins_add(s->manager, &image, s->id, &why); /* fails only if a layer went, and r->pin holds them */
+        r->next.link = guest_link_free(r->next.link); /* what ran in the old box fails: commands, terminals, contexts */
+        if (r->next.box)
+            s->runtime->ops->destroy(r->next.box, NULL, NULL);
+        manager_entered(s->manager, s);
+        /* Complete when the volumes are mounted: earlier writes would go to the folder below the mount. */
+        volumes_when_mounted(s->manager->volumes, on_complete, r);
         return;
     }
     exchange(s, &r->next);

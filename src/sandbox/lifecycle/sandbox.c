@@ -25,18 +25,6 @@ const char *sandbox_status_name(enum sandbox_status st)
     return status_names[st];
 }
 
-/* The id's 24 hex digits and 8 more, as a UUID. */
-static void make_uuid(const char *id, char out[UUID_MAX])
-{
-    unsigned char tail[4];
-    char hex[2 * 16 + 1];
-    ident_random(tail, sizeof(tail));
-    (void)snprintf(hex, sizeof(hex), "%s", id + 4);
-    ident_hex(tail, sizeof(tail), hex + IDENT_HEX);
-    if (!uuid_parse(hex, out))
-        out[0] = '\0';
-}
-
 struct sandbox *sandbox_new(struct manager *m, const char *id)
 {
     struct sandbox *s = xzalloc(sizeof(*s));
@@ -45,8 +33,14 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
     s->refs = 1;
     memcpy(s->id, id, strnlen(id, sizeof(s->id) - 1));
     memcpy(s->box_id, s->id, sizeof(s->box_id));
-    if (ident_is("sbx", id))
-        make_uuid(id, s->uuid);
+    if (ident_is("sbx", id)) { /* the id's 24 hex digits and 8 more, as a UUID */
+        unsigned char tail[4];
+        char hex[2 * 16 + 1];
+        ident_random(tail, sizeof(tail));
+        (void)snprintf(hex, sizeof(hex), "%s", id + 4);
+        ident_hex(tail, sizeof(tail), hex + IDENT_HEX);
+        (void)uuid_parse(hex, s->uuid); /* they are hex digits */
+    }
     s->metadata = json_object();
     s->env = json_object();
     s->extra = json_object();
@@ -257,17 +251,6 @@ int sandbox_need_running(const struct sandbox *s, struct err *err)
     return err_set(err, ERR_CONFLICT, 0, "sandbox %s is not running (it is %s)", s->id, status_names[s->status]);
 }
 
-/* Share of one CPU used since the last look, in percent; the first look averages over the sandbox's life. */
-static double cpu_percent(struct sandbox *s, uint64_t usage_us)
-{
-    int64_t now_us = clock_mono_us();
-    int64_t span_us = s->cpu_seen_at_us ? now_us - s->cpu_seen_at_us : (clock_wall_ms() - s->created_at) * 1000;
-    double used_us = (double)usage_us - (double)s->cpu_seen_us;
-    s->cpu_seen_us = (int64_t)usage_us;
-    s->cpu_seen_at_us = now_us;
-    return span_us > 0 && used_us > 0 ? round(used_us / (double)span_us * 10000) / 100 : 0;
-}
-
 json_t *sandbox_metrics(struct sandbox *s, struct err *err)
 {
     struct box_stats st = { 0 };
@@ -277,11 +260,19 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
     }
     if (sandbox_usage_get(s, &st, err) < 0)
         return NULL;
+    /* Share of one CPU used since the last look, in percent; the first look averages over the sandbox's life. */
+    int64_t now_us = clock_mono_us();
+    double span_us =
+        (double)(s->cpu_seen_at_us ? now_us - s->cpu_seen_at_us : (clock_wall_ms() - s->created_at) * 1000);
+    double used_us = (double)st.cpu_usage_us - (double)s->cpu_seen_us;
+    double cpu_percent = span_us > 0 && used_us > 0 ? round(used_us / span_us * 10000) / 100 : 0;
+    s->cpu_seen_us = (int64_t)st.cpu_usage_us;
+    s->cpu_seen_at_us = now_us;
     uint64_t limit = st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)s->config.memory_mb;
-    json_t *metrics = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
-                                cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
-                                "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes,
-                                "networkTxBytes", (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
+    json_t *metrics = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent", cpu_percent,
+                                "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB), "memoryLimitMb",
+                                (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes, "networkTxBytes",
+                                (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
     limits_metrics(metrics, &s->config, &st);
     return metrics;
 }

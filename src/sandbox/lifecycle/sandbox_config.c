@@ -188,14 +188,6 @@ static void settle_int(struct sandbox_config *c, enum sandbox_config_bit bit, in
     c->given |= bit;
 }
 
-/* A rate that may be absent (0), unless the operator has set a maximum. */
-static int64_t settle_rate(int64_t given, int64_t most)
-{
-    if (given <= 0)
-        return most > 0 ? most : 0;
-    return most > 0 ? within(given, LIMIT_MIN(NET_MBPS), most) : given;
-}
-
 void sandbox_config_settle_limits(struct sandbox_config *c, const struct settings *set)
 {
     int64_t disk = c->disk_mb > 0 ? c->disk_mb : set->default_disk_mb; /* 0 does not ask for less than the default */
@@ -210,7 +202,11 @@ void sandbox_config_settle_limits(struct sandbox_config *c, const struct setting
     settle_int(c, SANDBOX_CONFIG_OPEN_FILES, &c->open_files, set->open_files, LIMIT_MIN(OPEN_FILES),
                set->max_open_files);
     settle_int(c, SANDBOX_CONFIG_SHM, &c->shm_mb, set->shm_mb, LIMIT_MIN(SHM_MB), set->max_shm_mb);
-    c->net_mbps = settle_rate(c->given & SANDBOX_CONFIG_NET_RATE ? c->net_mbps : set->net_mbps, set->max_net_mbps);
+    int64_t rate = c->given & SANDBOX_CONFIG_NET_RATE ? c->net_mbps : set->net_mbps, most = set->max_net_mbps;
+    if (rate <= 0) /* a rate may be absent (0), unless the operator has set a maximum */
+        c->net_mbps = most > 0 ? most : 0;
+    else
+        c->net_mbps = most > 0 ? within(rate, LIMIT_MIN(NET_MBPS), most) : rate;
     c->given |= SANDBOX_CONFIG_DISK | SANDBOX_CONFIG_INODES | SANDBOX_CONFIG_NET_RATE;
 }
 

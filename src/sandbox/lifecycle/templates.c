@@ -34,8 +34,19 @@ static json_t *new_record(const char *id, const char *name, const char *descript
                      is_builtin ? (json_int_t)0 : (json_int_t)clock_wall_ms());
 }
 
-static void add_builtins(struct templates *t)
+static bool is_own(void *arg, const char *key, json_t *doc)
 {
+    struct templates *t = arg;
+    (void)doc;
+    t->n_own += ident_is("tpl", key);
+    return ident_is("tpl", key);
+}
+
+int templates_new(struct store *store, const struct settings *s, struct templates **ret, struct err *err)
+{
+    struct templates *t = xzalloc(sizeof(*t));
+    t->settings = s;
+    records_init(&t->records, store, SCOPE, "template");
     for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
         CLEANUP(free_p) char *id = xasprintf("tpl_%s", builtins[i].name);
         SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_TIMEOUT |
@@ -50,22 +61,6 @@ static void add_builtins(struct templates *t)
         map_set(t->records.by_id, id,
                 new_record(id, builtins[i].name, builtins[i].description, sandbox_config_write(&config), true));
     }
-}
-
-static bool is_own(void *arg, const char *key, json_t *doc)
-{
-    struct templates *t = arg;
-    (void)doc;
-    t->n_own += ident_is("tpl", key);
-    return ident_is("tpl", key);
-}
-
-int templates_new(struct store *store, const struct settings *s, struct templates **ret, struct err *err)
-{
-    struct templates *t = xzalloc(sizeof(*t));
-    t->settings = s;
-    records_init(&t->records, store, SCOPE, "template");
-    add_builtins(t);
     int r = records_load(&t->records, is_own, t, err);
     if (r < 0) {
         templates_free(t);

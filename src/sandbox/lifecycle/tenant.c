@@ -118,20 +118,14 @@ static double of_sandbox(const struct sandbox *s, enum quota_kind k)
     return 0;
 }
 
-static double on_their_way(struct manager *m, const char *tenant, enum quota_kind k)
-{
-    const struct counts *c = map_get(m->tenants->by_name, tenant);
-    if (!c)
-        return 0;
-    return k == QUOTA_SANDBOXES   ? (double)c->making
-           : k == QUOTA_MEMORY_MB ? (double)c->making_mb
-           : k == QUOTA_CPUS      ? c->making_cpus
-                                  : 0;
-}
-
 double tenant_usage(struct manager *m, const char *tenant, enum quota_kind k)
 {
-    double sum = on_their_way(m, tenant, k);
+    const struct counts *c = map_get(m->tenants->by_name, tenant); /* has those on their way */
+    double sum = !c                     ? 0
+                 : k == QUOTA_SANDBOXES ? (double)c->making
+                 : k == QUOTA_MEMORY_MB ? (double)c->making_mb
+                 : k == QUOTA_CPUS      ? c->making_cpus
+                                        : 0;
     if (k == QUOTA_VOLUMES)
         return (double)volumes_count(m->volumes, tenant);
     if (k == QUOTA_SNAPSHOTS)
