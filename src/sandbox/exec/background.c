@@ -45,13 +45,6 @@ struct background {
     struct map *growing; /* id -> struct growth */
 };
 
-static void save_record(struct background *b, json_t *rec)
-{
-    struct err err = ERR_INIT;
-    if (records_save(&b->records, json_get_str(rec, "id", ""), &err) < 0)
-        log_event(LOG_ERROR, "background.save", "id", json_get_str(rec, "id", ""), "error", err.msg, NULL);
-}
-
 /* ex NULL: the exit status is unknown. */
 static void mark_ended(struct background *b, json_t *rec, const struct guest_exit *ex)
 {
@@ -67,7 +60,10 @@ static void mark_ended(struct background *b, json_t *rec, const struct guest_exi
         (void)json_object_set_new(rec, "oomKilled", json_boolean(is_oom));
         (void)json_object_set_new(rec, "timedOut", json_boolean(ex->is_timeout));
     }
-    save_record(b, rec);
+    struct err err = ERR_INIT;
+    const char *id = json_get_str(rec, "id", "");
+    if (records_save(&b->records, id, &err) < 0)
+        log_event(LOG_ERROR, "background.save", "id", id, "error", err.msg, NULL);
 }
 
 /* Applies the agent's state of a command that may have exited unnoticed. */
@@ -126,7 +122,7 @@ static void on_enter(void *arg, struct sandbox *s)
     guest_on_job_exit(s->link, on_job_exit, b);
     for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);) {
         json_t *rec = it.value;
-        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !json_get_bool(rec, "running", false))
+        if (!records_is(rec, "sandboxId", s->id) || !json_get_bool(rec, "running", false))
             continue;
         struct asking *a = new_asking(b, it.key); /* it may have exited while no server was running */
         if (guest_job_state(s->link, it.key, on_state, a) < 0)
@@ -203,18 +199,6 @@ static void on_forgotten(void *arg, const struct err *err)
     (void)arg, (void)err; /* the log of a forgotten command is removed with its sandbox at the latest */
 }
 
-/* Kills a command that has no record. */
-static void undo_start(struct background *b, const json_t *rec)
-{
-    const char *id = json_get_str(rec, "id", "");
-    struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
-    if (!s || !s->link)
-        return; /* it ended with its sandbox */
-    (void)guest_job_signal(s->link, id, SIGKILL, on_forgotten,
-                           NULL); /* a link that is full ends, and the box with it */
-    (void)guest_job_forget(s->link, id, on_forgotten, NULL);
-}
-
 static void on_start_failed(void *arg, const struct err *err)
 {
     struct starting *st = arg;
@@ -234,8 +218,12 @@ static void on_command_started(void *arg, int pid)
     (void)json_object_set_new(st->rec, "pid", json_integer(pid));
     struct err err = ERR_INIT;
     const char *id = json_get_str(st->rec, "id", "");
-    if (records_add(&b->records, id, st->rec, &err) < 0) { /* it would be unknown after a restart */
-        undo_start(b, st->rec);
+    if (records_add(&b->records, id, st->rec, &err) < 0) { /* it would be unknown after a restart, so it is killed */
+        struct sandbox *s = map_get(b->m->sandboxes, json_get_str(st->rec, "sandboxId", ""));
+        if (s && s->link) { /* else it ended with its sandbox; a link that is full ends, and the box with it */
+            (void)guest_job_signal(s->link, id, SIGKILL, on_forgotten, NULL);
+            (void)guest_job_forget(s->link, id, on_forgotten, NULL);
+        }
         on_start_failed(st, &err);
         return;
     }
@@ -301,37 +289,29 @@ static void on_grown(void *arg, const struct err *err)
     free(g);
 }
 
-static struct growth *ask_for_growth(struct background *b, struct sandbox *s, const char *id, uint64_t offset,
-                                     struct err *err)
-{
-    struct growth *g = xzalloc(sizeof(*g));
-    g->b = b;
-    memcpy(g->id, id, strnlen(id, BACKGROUND_ID_MAX));
-    int r = guest_job_wait(s->link, id, offset, on_grown, g);
-    if (r < 0) {
-        (void)err_set(err, err_from_errno(-r), -r, "wait for output of %s", id);
-        free(g);
-        return NULL;
-    }
-    map_set(b->growing, id, g);
-    return g;
-}
-
 struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
                                           struct err *err)
 {
     json_t *rec = background_find(b, id, err);
     struct sandbox *s = rec ? manager_find(b->m, json_get_str(rec, "sandboxId", ""), err) : NULL;
+    if (s && !s->link)
+        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no agent", s->id);
+    if (!s || !s->link)
+        return NULL;
     struct growth *g =
         map_get(b->growing, id); /* it asks for an earlier offset, or this one: woken too early, never too late */
-    if (s && !s->link) {
-        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no agent", s->id);
-        return NULL;
+    if (!g) {
+        g = xzalloc(sizeof(*g));
+        g->b = b;
+        memcpy(g->id, id, strnlen(id, BACKGROUND_ID_MAX));
+        int r = guest_job_wait(s->link, id, offset, on_grown, g);
+        if (r < 0) {
+            (void)err_set(err, err_from_errno(-r), -r, "wait for output of %s", id);
+            free(g);
+            return NULL;
+        }
+        map_set(b->growing, id, g);
     }
-    if (s && !g)
-        g = ask_for_growth(b, s, id, offset, err);
-    if (!s || !g)
-        return NULL;
     struct background_watch *w = xzalloc(sizeof(*w));
     *w = (struct background_watch){ .next = g->watches, .of = g, .fn = fn, .arg = arg };
     g->watches = w;
@@ -369,18 +349,12 @@ static int check_id(const struct background *b, const char *id, struct err *err)
     return 0;
 }
 
-static void forget_command(struct background *b, struct sandbox *s, const char *id)
-{
-    (void)guest_job_forget(s->link, id, on_forgotten, NULL); /* as above */
-    records_drop(&b->records, id);
-}
-
 static int make_room(struct background *b, struct sandbox *s, struct err *err)
 {
     int64_t n = 0, max = b->m->settings->max_background;
     const char *oldest = NULL;
     for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);) {
-        if (strcmp(json_get_str(it.value, "sandboxId", ""), s->id) != 0)
+        if (!records_is(it.value, "sandboxId", s->id))
             continue;
         n++;
         if (!oldest && !json_get_bool(it.value, "running", false))
@@ -394,7 +368,8 @@ static int make_room(struct background *b, struct sandbox *s, struct err *err)
             "limit of %lld background commands in this sandbox reached: terminate one, or raise III_MAX_BACKGROUND",
             (long long)n);
     CLEANUP(free_p) char *id = xstrdup(oldest);
-    forget_command(b, s, id);
+    (void)guest_job_forget(s->link, id, on_forgotten, NULL); /* its log is removed with the sandbox at the latest */
+    records_drop(&b->records, id);
     return 0;
 }
 
@@ -411,13 +386,6 @@ static int make_env(struct sandbox *s, const json_t *vars, char ***ret, struct e
     }
     *ret = STEAL(env);
     return 0;
-}
-
-static json_t *new_record(const struct sandbox *s, const struct background_plan *plan, const char *id)
-{
-    return json_pack("{s:s, s:s, s:o, s:b, s:I, s:b, s:i, s:b}", "id", id, "sandboxId", s->id, "command",
-                     command_text(plan->command), "running", 1, "startedAt", (json_int_t)clock_wall_ms(), "stdin",
-                     plan->has_stdin, "logBytes", 0, "truncated", 0);
 }
 
 static int launch(struct starting *st, struct sandbox *s, const struct background_plan *plan, const char *dir,
@@ -455,7 +423,10 @@ int background_start(struct background *b, struct sandbox *s, const struct backg
     if (r < 0)
         return r;
     struct starting *st = xzalloc(sizeof(*st));
-    *st = (struct starting){ .b = b, .rec = new_record(s, plan, id), .fn = fn, .arg = arg };
+    *st = (struct starting){ .b = b, .fn = fn, .arg = arg };
+    st->rec = json_pack("{s:s, s:s, s:o, s:b, s:I, s:b, s:i, s:b}", "id", id, "sandboxId", s->id, "command",
+                        command_text(plan->command), "running", 1, "startedAt", (json_int_t)clock_wall_ms(), "stdin",
+                        plan->has_stdin, "logBytes", 0, "truncated", 0);
     r = launch(st, s, plan, dir, err);
     if (r < 0) {
         json_decref(st->rec);

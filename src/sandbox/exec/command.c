@@ -117,12 +117,6 @@ bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
     return is_oom;
 }
 
-static void emit(const struct command *c)
-{
-    json_t *data = json_pack("{s:i, s:I}", "exitCode", c->res.exit.code, "duration", (json_int_t)c->res.duration_ms);
-    (void)event_log_emit(c->s->manager->events, "sandbox.exec", c->s->id, data);
-}
-
 static void on_exited(void *arg, const struct guest_exit *ex)
 {
     struct command *c = arg;
@@ -131,7 +125,8 @@ static void on_exited(void *arg, const struct guest_exit *ex)
     c->res.exit.is_oom = ex->is_oom || command_was_oom(c->s, ex);
     c->res.duration_ms = (clock_mono_us() - c->begun_us + 999) / 1000;
     if (c->is_told)
-        emit(c);
+        (void)event_log_emit(c->s->manager->events, "sandbox.exec", c->s->id,
+                             json_pack("{s:i, s:I}", "exitCode", ex->code, "duration", (json_int_t)c->res.duration_ms));
     c->ev.on_done(c->arg, &c->res, NULL);
     free_command(c);
 }
@@ -164,48 +159,35 @@ static void write_input(void *arg)
     guest_exec_close_stdin(c->exec);
 }
 
-static int64_t effective_timeout(const struct sandbox *s, const struct command_plan *plan)
-{
-    int64_t max = plan->longest_ms ? plan->longest_ms : s->manager->settings->max_cmd_timeout_s * 1000;
-    return plan->timeout_ms <= 0 || plan->timeout_ms > max ? max : plan->timeout_ms;
-}
-
-static int launch(struct command *c, const struct command_plan *plan, const char *cwd, struct err *err)
-{
-    CLEANUP(strlist_free_p) char **owned = NULL;
-    if (plan->command) {
-        owned = command_argv(plan->command, err);
-        if (!owned)
-            return -EINVAL;
-    }
-    struct guest_exec_plan gp = { .argv = owned ? (const char *const *)owned : plan->argv,
-                                  .env = plan->env ? plan->env : sandbox_env(c->s),
-                                  .cwd = cwd,
-                                  .user = plan->user ? plan->user : c->s->user,
-                                  .flags = (plan->input ? GUEST_EXEC_STDIN : 0u) |
-                                           (plan->waits_eof ? GUEST_EXEC_WAIT_EOF : 0u),
-                                  .timeout_ms = (uint32_t)c->res.timeout_ms };
-    return guest_exec_start(c->s->link, &gp, &exec_events, c, &c->exec, err);
-}
-
 int command_start(struct sandbox *s, const struct command_plan *plan, const struct command_events *ev, void *arg,
                   struct command **ret, struct err *err)
 {
     const char *cwd = NULL;
+    CLEANUP(strlist_free_p) char **owned = NULL;
     int r = sandbox_need_running(s, err);
     if (r == 0)
         r = command_cwd(s, plan->cwd, &cwd, err);
+    if (r == 0 && plan->command && !(owned = command_argv(plan->command, err)))
+        r = -EINVAL;
     if (r < 0)
         return r;
     struct command *c = xzalloc(sizeof(*c));
     *c = (struct command){
         .s = sandbox_ref(s), .ev = *ev, .arg = arg, .begun_us = clock_mono_us(), .is_told = plan->is_told
     };
-    c->res.timeout_ms = effective_timeout(s, plan);
+    int64_t longest = plan->longest_ms ? plan->longest_ms : s->manager->settings->max_cmd_timeout_s * 1000;
+    c->res.timeout_ms = plan->timeout_ms <= 0 || plan->timeout_ms > longest ? longest : plan->timeout_ms;
     idle_command(s, c->res.timeout_ms);
     buf_init(&c->res.out, plan->output_max ? plan->output_max : COMMAND_OUTPUT_MAX);
     buf_init(&c->res.err, plan->output_max ? plan->output_max : COMMAND_OUTPUT_MAX);
-    r = launch(c, plan, cwd, err);
+    struct guest_exec_plan gp = { .argv = owned ? (const char *const *)owned : plan->argv,
+                                  .env = plan->env ? plan->env : sandbox_env(s),
+                                  .cwd = cwd,
+                                  .user = plan->user ? plan->user : s->user,
+                                  .flags = (plan->input ? GUEST_EXEC_STDIN : 0u) |
+                                           (plan->waits_eof ? GUEST_EXEC_WAIT_EOF : 0u),
+                                  .timeout_ms = (uint32_t)c->res.timeout_ms };
+    r = guest_exec_start(s->link, &gp, &exec_events, c, &c->exec, err);
     if (r < 0) {
         free_command(c);
         return r;

@@ -99,14 +99,6 @@ static void answer_ready(struct context *c, const struct err *err)
         fn(c->ready_arg, err ? NULL : c, err);
 }
 
-static void attach(struct context *c, struct context_host *h)
-{
-    c->host = h;
-    c->number = ++h->last_number;
-    c->next = h->contexts;
-    h->contexts = c;
-}
-
 static void detach(struct context *c)
 {
     for (struct context **at = c->host ? &c->host->contexts : NULL; at && *at; at = &(*at)->next)
@@ -219,19 +211,6 @@ static struct context *by_number(const struct context_host *h, uint32_t number)
     return c;
 }
 
-static void take_ended(struct context_host *h, struct context *c, const char *data, size_t len)
-{
-    char why[200];
-    JSON_OWNED end = NULL;
-    struct guest_exit ex = { .code = -1 };
-    if (json_read(data, len, &end, NULL) == 0) {
-        ex.code = (int)json_get_int(end, "code", -1);
-        ex.signal = (int)json_get_int(end, "signal", 0);
-    }
-    describe_exit(h, &ex, why, sizeof(why));
-    context_died(c, why);
-}
-
 static void take_failed(struct context *c, enum err_code code, const char *data, size_t len)
 {
     struct err err = ERR_INIT;
@@ -257,7 +236,13 @@ static void on_frame(void *arg, uint32_t number, char letter, const char *data, 
     } else if (letter == KERNEL_FAILED || letter == KERNEL_NO_ROOM) {
         take_failed(c, letter == KERNEL_FAILED ? ERR_INVALID : ERR_CAPACITY, data, len);
     } else if (letter == KERNEL_ENDED) {
-        take_ended(h, c, data, len);
+        char why[200];
+        JSON_OWNED end = NULL;
+        (void)json_read(data, len, &end, NULL); /* what it lacks is unknown */
+        struct guest_exit ex = { .code = (int)json_get_int(end, "code", -1),
+                                 .signal = (int)json_get_int(end, "signal", 0) };
+        describe_exit(h, &ex, why, sizeof(why));
+        context_died(c, why);
     } else {
         context_run_frame(c, letter, data, len);
     }
@@ -333,7 +318,10 @@ static int context_start(struct context *c, struct sandbox *s, context_fn *fn, v
     struct context_host *h = host_for(c->set, s, c->language, err);
     if (!h)
         return -EIO;
-    attach(c, h);
+    c->host = h;
+    c->number = ++h->last_number;
+    c->next = h->contexts;
+    h->contexts = c;
     c->state = CONTEXT_STARTING;
     c->why[0] = '\0';
     c->count = 0;
@@ -364,18 +352,6 @@ static const char *language_of(const char *name)
         if (strcmp(language_names[i], name) == 0)
             return language_names[i];
     return NULL;
-}
-
-static int check_room(const struct context_set *set, const struct sandbox *s, struct err *err)
-{
-    int64_t n = 0, max = set->m->settings->max_contexts;
-    for (struct map_iter it = map_iter(set->all); map_next(&it);)
-        n += strcmp(((struct context *)it.value)->sandbox_id, s->id) == 0;
-    if (n < max)
-        return 0;
-    return err_set(err, ERR_CAPACITY, 0,
-                   "sandbox %s has %lld contexts, the limit is %lld (III_MAX_CONTEXTS): delete one first", s->id,
-                   (long long)n, (long long)max);
 }
 
 /* A context that has never been ready is not kept. */
@@ -419,8 +395,13 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
                     plan->language);
     if (r == 0)
         r = command_cwd(s, plan->cwd, &cwd, err);
-    if (r == 0)
-        r = check_room(set, s, err);
+    long long n = 0, max = set->m->settings->max_contexts;
+    for (struct map_iter it = map_iter(set->all); map_next(&it);)
+        n += strcmp(((struct context *)it.value)->sandbox_id, s->id) == 0;
+    if (r == 0 && n >= max)
+        r = err_set(err, ERR_CAPACITY, 0,
+                    "sandbox %s has %lld contexts, the limit is %lld (III_MAX_CONTEXTS): delete one first", s->id, n,
+                    max);
     if (r < 0)
         return r;
     struct context *c = xzalloc(sizeof(*c));

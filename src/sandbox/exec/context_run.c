@@ -51,21 +51,6 @@ static void free_run(struct context_run *run)
 
 /* --- output and results --- */
 
-static void pass_on(struct context_run *run, int i, const char *data, size_t len)
-{
-    struct stream *st = &run->streams[i];
-    struct buf piece = BUF_INIT(len + sizeof(st->tail));
-    (void)buf_add(&piece, st->tail, st->tail_len);
-    if (buf_add(&piece, data, len) == 0) {
-        size_t whole = utf8_whole(piece.data, piece.len);
-        st->tail_len = piece.len - whole;
-        memcpy(st->tail, piece.data + whole, st->tail_len);
-        if (whole)
-            run->ev.on_output(run->arg, i ? "stderr" : "stdout", piece.data, whole);
-    }
-    buf_done(&piece);
-}
-
 static void take_output(struct context_run *run, int i, const char *data, size_t len)
 {
     struct stream *st = &run->streams[i];
@@ -77,16 +62,19 @@ static void take_output(struct context_run *run, int i, const char *data, size_t
     st->seen += len;
     if (len == 0 || !run->ev.on_done)
         return;
-    if (run->ev.on_output)
-        pass_on(run, i, data, len);
-    else if (buf_add(&st->kept, data, len) < 0)
-        run->is_cut = true;
-}
-
-static void take_result_part(struct context_run *run, const char *data, size_t len)
-{
-    if (run->results_bytes + run->part.len + len > CONTEXT_RESULTS_MAX || buf_add(&run->part, data, len) < 0)
-        run->is_part_lost = true;
+    if (!run->ev.on_output) {
+        run->is_cut |= buf_add(&st->kept, data, len) < 0;
+        return;
+    }
+    CLEANUP(buf_done) struct buf piece = BUF_INIT(len + sizeof(st->tail));
+    (void)buf_add(&piece, st->tail, st->tail_len); /* a failure shows below, too */
+    if (buf_add(&piece, data, len) < 0)
+        return;
+    size_t whole = utf8_whole(piece.data, piece.len);
+    st->tail_len = piece.len - whole;
+    memcpy(st->tail, piece.data + whole, st->tail_len);
+    if (whole)
+        run->ev.on_output(run->arg, i ? "stderr" : "stdout", piece.data, whole);
 }
 
 static void take_result(struct context_run *run)
@@ -136,36 +124,7 @@ static json_t *error_text(const json_t *done, const json_t *lines)
     return j;
 }
 
-static json_t *clean_lines(const json_t *done)
-{
-    json_t *lines = json_array(), *line;
-    size_t i;
-    json_array_foreach(json_get(done, "traceback"), i, line) if (json_is_string(line))(void)
-        json_array_append(lines, line);
-    return lines;
-}
-
 /* done: {errorName, errorValue, traceback}; from a driver, so untrusted. */
-static json_t *run_reply(struct context *c, struct context_run *run, const json_t *done)
-{
-    JSON_OWNED lines = clean_lines(done);
-    json_t *j = json_pack("{s:o, s:o, s:I, s:O, s:o, s:o, s:o, s:o, s:O, s:I, s:b, s:b, s:s}", "output",
-                          kept_text(run, 0), "error", error_text(done, lines), "executionTime",
-                          (json_int_t)((clock_mono_us() - run->begun_us + 500) / 1000), "results", run->results,
-                          "stdout", kept_text(run, 0), "stderr", kept_text(run, 1), "errorName",
-                          text_or_null(done, "errorName"), "errorValue", text_or_null(done, "errorValue"), "traceback",
-                          lines, "executionCount", (json_int_t)c->count, "timedOut", run->is_timed_out, "truncated",
-                          run->is_cut, "state", context_state_name(c->state));
-    return j;
-}
-
-static void flush_tails(struct context_run *run)
-{
-    for (int i = 0; i < 2 && run->ev.on_output; i++)
-        if (run->streams[i].tail_len)
-            run->ev.on_output(run->arg, i ? "stderr" : "stdout", run->streams[i].tail, run->streams[i].tail_len);
-}
-
 static void run_finish(struct context *c, json_t *done)
 {
     struct context_run *run = c->run;
@@ -181,26 +140,25 @@ static void run_finish(struct context *c, json_t *done)
         if (json_is_array(lines))
             (void)json_array_append_new(lines, json_sprintf("TimeoutError: %s", text));
     }
+    for (int i = 0; i < 2 && run->ev.on_output; i++)
+        if (run->streams[i].tail_len)
+            run->ev.on_output(run->arg, i ? "stderr" : "stdout", run->streams[i].tail, run->streams[i].tail_len);
     if (run->ev.on_done) {
-        flush_tails(run);
-        JSON_OWNED j = run_reply(c, run, done);
+        JSON_OWNED lines = json_array();
+        size_t i;
+        json_t *line;
+        json_array_foreach(json_get(done, "traceback"), i, line) if (json_is_string(line))(void)
+            json_array_append(lines, line);
+        JSON_OWNED j = json_pack("{s:o, s:o, s:I, s:O, s:o, s:o, s:o, s:o, s:O, s:I, s:b, s:b, s:s}", "output",
+                                 kept_text(run, 0), "error", error_text(done, lines), "executionTime",
+                                 (json_int_t)((clock_mono_us() - run->begun_us + 500) / 1000), "results", run->results,
+                                 "stdout", kept_text(run, 0), "stderr", kept_text(run, 1), "errorName",
+                                 text_or_null(done, "errorName"), "errorValue", text_or_null(done, "errorValue"),
+                                 "traceback", lines, "executionCount", (json_int_t)c->count, "timedOut",
+                                 run->is_timed_out, "truncated", run->is_cut, "state", context_state_name(c->state));
         run->ev.on_done(run->arg, j, NULL);
     }
     free_run(run);
-}
-
-static void take_done(struct context *c)
-{
-    struct context_run *run = c->run;
-    JSON_OWNED done = NULL;
-    if (json_read(buf_text(&run->done_part), run->done_part.len, &done, NULL) < 0 || !json_is_object(done)) {
-        json_decref(done);
-        done = json_pack("{s:s, s:s, s:[]}", "errorName", "Error", "errorValue",
-                         "the interpreter's reply could not be parsed", "traceback");
-    }
-    timer_set(c->timer, -1, 0);
-    c->state = CONTEXT_IDLE;
-    run_finish(c, done);
 }
 
 void context_run_frame(struct context *c, char letter, const char *data, size_t len)
@@ -211,13 +169,23 @@ void context_run_frame(struct context *c, char letter, const char *data, size_t 
     if (letter == KERNEL_STDOUT || letter == KERNEL_STDERR) {
         take_output(run, letter == KERNEL_STDERR, data, len);
     } else if (letter == KERNEL_RESULT_PART || letter == KERNEL_RESULT) {
-        take_result_part(run, data, len);
+        if (run->results_bytes + run->part.len + len > CONTEXT_RESULTS_MAX || buf_add(&run->part, data, len) < 0)
+            run->is_part_lost = true;
         if (letter == KERNEL_RESULT)
             take_result(run);
     } else if (letter == KERNEL_DONE_PART || letter == KERNEL_DONE) {
-        (void)buf_add(&run->done_part, data, len); /* past its maximum it will not read as JSON: take_done() says so */
-        if (letter == KERNEL_DONE)
-            take_done(c);
+        (void)buf_add(&run->done_part, data, len); /* past its maximum it will not read as JSON */
+        if (letter != KERNEL_DONE)
+            return;
+        JSON_OWNED done = NULL;
+        if (json_read(buf_text(&run->done_part), run->done_part.len, &done, NULL) < 0 || !json_is_object(done)) {
+            json_decref(done);
+            done = json_pack("{s:s, s:s, s:[]}", "errorName", "Error", "errorValue",
+                             "the interpreter's reply could not be parsed", "traceback");
+        }
+        timer_set(c->timer, -1, 0);
+        c->state = CONTEXT_IDLE;
+        run_finish(c, done);
     }
 }
 
@@ -272,26 +240,18 @@ static void on_run_late(void *arg)
     }
 }
 
-static int check_idle(const struct context *c, struct err *err)
+int context_execute(struct context *c, const char *code, int64_t timeout_ms, const struct context_events *ev, void *arg,
+                    struct err *err)
 {
+    struct manager *m = context_manager(c);
+    int64_t max = m->settings->max_cmd_timeout_s * 1000;
     if (c->state == CONTEXT_DEAD || c->state == CONTEXT_LOST)
         return err_set(err, ERR_CONFLICT, 0, "context %s is %s (%s): restart it", c->id, context_state_name(c->state),
                        c->why);
     if (c->state != CONTEXT_IDLE)
         return err_set(err, ERR_CONFLICT, 0, "context %s is %s: wait, interrupt it or use another", c->id,
                        context_state_name(c->state));
-    return 0;
-}
-
-int context_execute(struct context *c, const char *code, int64_t timeout_ms, const struct context_events *ev, void *arg,
-                    struct err *err)
-{
-    struct manager *m = context_manager(c);
-    int64_t max = m->settings->max_cmd_timeout_s * 1000;
-    int r = check_idle(c, err);
-    if (r < 0)
-        return r;
-    r = kernel_send(c->host->kernel, c->number, KERNEL_CODE, code, strlen(code));
+    int r = kernel_send(c->host->kernel, c->number, KERNEL_CODE, code, strlen(code));
     if (r < 0)
         return err_set(err, ERR_CAPACITY, -r, "context %s does not read", c->id);
     struct context_run *run = xzalloc(sizeof(*run));

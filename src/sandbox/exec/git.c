@@ -49,16 +49,6 @@ static json_t *branch_json(struct piece p)
     return p.len ? piece_json(p) : json_string("HEAD");
 }
 
-static json_t *file_json(struct piece p)
-{
-    struct piece status = { p.text, 2 }, path = { p.text + 3, p.len - 3 };
-    if (status.text[1] == ' ')
-        status.len = 1;
-    if (status.text[0] == ' ')
-        status = (struct piece){ status.text + 1, 1 };
-    return json_pack("{s:o, s:o}", "status", piece_json(status), "path", piece_json(path));
-}
-
 json_t *git_status_json(const char *out, size_t len)
 {
     const char *at = out, *stop = out + len;
@@ -71,7 +61,13 @@ json_t *git_status_json(const char *out, size_t len)
         }
         if (p.len < 4)
             continue;
-        (void)json_array_append_new(files, file_json(p));
+        struct piece status = { p.text, 2 }, path = { p.text + 3, p.len - 3 };
+        if (status.text[1] == ' ')
+            status.len = 1;
+        if (status.text[0] == ' ')
+            status = (struct piece){ status.text + 1, 1 };
+        (void)json_array_append_new(files,
+                                    json_pack("{s:o, s:o}", "status", piece_json(status), "path", piece_json(path)));
         if (p.text[0] == 'R' || p.text[0] == 'C' || p.text[1] == 'R' || p.text[1] == 'C')
             (void)next_piece(&at, stop, '\0', &source); /* where it came from */
     }

@@ -103,15 +103,10 @@ static void interpreter_reply(struct interpreter *i, json_t *reply, const struct
     free_request(i);
 }
 
-static const char *program_of(const struct interpreter *i)
-{
-    return i->runner ? i->runner->program : i->installer->program;
-}
-
 static void missing(const struct interpreter *i, struct err *err)
 {
     (void)err_set(err, ERR_UNSUPPORTED, 0, "image %.100s has no %s: choose an image with it, or install it first",
-                  i->s->image, program_of(i));
+                  i->s->image, i->runner ? i->runner->program : i->installer->program);
 }
 
 static bool is_missing(const struct interpreter *i, const struct command_result *res)
@@ -133,33 +128,6 @@ static json_t *failure_text(const struct command_result *res)
     return json_sprintf("exited with code %d", res->exit.code);
 }
 
-static json_t *run_reply(const struct command_result *res)
-{
-    return json_pack("{s:o, s:o, s:I}", "output", json_text(buf_text(&res->out), res->out.len), "error",
-                     res->exit.code ? failure_text(res) : json_null(), "executionTime", (json_int_t)res->duration_ms);
-}
-
-static void install_failed(const struct interpreter *i, const struct command_result *res, struct err *err)
-{
-    const struct buf *said = res->err.len ? &res->err : &res->out;
-    size_t len = said->len < 250 ? said->len : 250;
-    (void)err_set(err, ERR_INVALID, 0, "%s failed with code %d: %.*s", i->installer->manager, res->exit.code, (int)len,
-                  buf_text(said) + said->len - len);
-}
-
-/* Why the result of a command is an error; ERR_NONE when it is a reply. */
-static struct err check_result(const struct interpreter *i, const struct command_result *res)
-{
-    struct err why = ERR_INIT;
-    if (res->exit.is_timeout)
-        (void)command_timeout_err(res, &why);
-    else if (is_missing(i, res))
-        missing(i, &why);
-    else if (i->installer && res->exit.code)
-        install_failed(i, res, &why);
-    return why;
-}
-
 static void on_code_exited(void *arg, const struct command_result *res, const struct err *err)
 {
     struct interpreter *i = arg;
@@ -172,13 +140,23 @@ static void on_code_exited(void *arg, const struct command_result *res, const st
         interpreter_reply(i, NULL, &why);
         return;
     }
-    struct err why = check_result(i, res);
-    if (why.code != ERR_NONE)
-        interpreter_reply(i, NULL, &why);
-    else if (i->runner)
-        interpreter_reply(i, run_reply(res), NULL);
-    else
-        interpreter_reply(i, json_pack("{s:o}", "output", json_text(buf_text(&res->out), res->out.len)), NULL);
+    struct err why = ERR_INIT;
+    if (res->exit.is_timeout) {
+        (void)command_timeout_err(res, &why);
+    } else if (is_missing(i, res)) {
+        missing(i, &why);
+    } else if (i->installer && res->exit.code) {
+        const struct buf *said = res->err.len ? &res->err : &res->out;
+        size_t len = said->len < 250 ? said->len : 250;
+        (void)err_set(&why, ERR_INVALID, 0, "%s failed with code %d: %.*s", i->installer->manager, res->exit.code,
+                      (int)len, buf_text(said) + said->len - len);
+    }
+    json_t *reply = why.code ? NULL : json_pack("{s:o}", "output", json_text(buf_text(&res->out), res->out.len));
+    if (reply && i->runner) {
+        (void)json_object_set_new(reply, "error", res->exit.code ? failure_text(res) : json_null());
+        (void)json_object_set_new(reply, "executionTime", json_integer((json_int_t)res->duration_ms));
+    }
+    interpreter_reply(i, reply, reply ? NULL : &why);
 }
 
 static const struct command_events events = { .on_done = on_code_exited };
@@ -275,23 +253,6 @@ static const struct installer *installer_of(const char *name)
     return NULL;
 }
 
-static int add_packages(char ***argv, const json_t *packages, struct err *err)
-{
-    size_t n;
-    json_t *package;
-    json_array_foreach(packages, n, package)
-    {
-        const char *name = json_string_value(package);
-        if (!name || !interpreter_is_package(name))
-            return err_set(
-                err, ERR_INVALID, 0,
-                "packages: \"%.64s\" is not a package: 1 to %d bytes, no blank, no control byte, no \"-\" at the front",
-                name ? name : "", PACKAGE_MAX);
-        strlist_add(argv, name);
-    }
-    return 0;
-}
-
 int interpreter_install(struct sandbox *s, const char *manager, const json_t *packages, interpreter_fn *fn, void *arg,
                         struct interpreter **ret, struct err *err)
 {
@@ -302,10 +263,20 @@ int interpreter_install(struct sandbox *s, const char *manager, const json_t *pa
         r = err_set(err, ERR_INVALID, 0, "manager: \"%.32s\" is not one of pip, npm, go, apt or a language", manager);
     for (const char *const *a = installer ? installer->argv : NULL; a && *a; a++)
         strlist_add(&argv, *a);
-    if (r == 0)
-        r = add_packages(&argv, packages, err);
     if (r < 0)
         return r;
+    size_t n;
+    json_t *package;
+    json_array_foreach(packages, n, package)
+    {
+        const char *name = json_string_value(package);
+        if (!name || !interpreter_is_package(name))
+            return err_set(
+                err, ERR_INVALID, 0,
+                "packages: \"%.64s\" is not a package: 1 to %d bytes, no blank, no control byte, no \"-\" at the front",
+                name ? name : "", PACKAGE_MAX);
+        strlist_add(&argv, name);
+    }
     CLEANUP(strlist_free_p) char **env = environment(s);
     strlist_env_set(&env, "DEBIAN_FRONTEND", "noninteractive");
     strlist_env_set(&env, "PIP_ROOT_USER_ACTION", "ignore");

@@ -154,14 +154,6 @@ static const struct language *language_of(const char *name)
     return NULL;
 }
 
-static void send_driver(struct kernel *k)
-{
-    size_t size = k->lang->driver_size();
-    (void)buf_addf(&k->out, "%08zu", size); /* far below the queue's maximum */
-    (void)buf_add(&k->out, k->lang->driver, size);
-    write_out(k);
-}
-
 int kernel_start(struct sandbox *s, const char *language, const char *cwd, const struct kernel_events *ev, void *arg,
                  struct kernel **ret, struct err *err)
 {
@@ -185,7 +177,10 @@ int kernel_start(struct sandbox *s, const char *language, const char *cwd, const
         return r;
     }
     guest_exec_on_writable(k->exec, write_out, k);
-    send_driver(k);
+    size_t size = lang->driver_size();
+    (void)buf_addf(&k->out, "%08zu", size); /* far below the queue's maximum */
+    (void)buf_add(&k->out, lang->driver, size);
+    write_out(k);
     *ret = k;
     return 0;
 }

@@ -130,16 +130,6 @@ static void lane_add(struct lane *l, struct job *j)
     *at = j;
 }
 
-/* A lane without jobs stays until its sandbox leaves: there is at most one for each sandbox. */
-static void lane_remove(struct job *j)
-{
-    struct job **at = &j->lane->jobs;
-    while (*at != j)
-        at = &(*at)->next;
-    *at = j->next;
-    j->next = NULL;
-}
-
 static void lane_kick(struct lane *l, int64_t pause_ms)
 {
     if (l->jobs && l->jobs->state == PENDING)
@@ -183,7 +173,10 @@ static void job_finish(struct job *j, enum state st)
     set_now(j->rec, "completedAt");
     save_or_log(j);
     j->rec = json_unref(j->rec);
-    lane_remove(j);
+    struct job **at = &j->lane->jobs; /* a lane without jobs stays until its sandbox leaves */
+    while (*at != j)
+        at = &(*at)->next;
+    *at = STEAL(j->next);
     if (was_first) /* else the first one runs, or its pause has not elapsed */
         lane_kick(j->lane, 0);
 }
@@ -243,18 +236,6 @@ static void on_job_exited(void *arg, const struct command_result *res, const str
     job_finish(j, COMPLETED);
 }
 
-static int launch(struct job *j, struct err *err)
-{
-    static const struct command_events events = { .on_done = on_job_exited };
-    struct sandbox *s = manager_find(j->q->m, j->sandbox_id, err);
-    const json_t *inner = json_get(j->rec, "internal");
-    if (!s)
-        return -1;
-    struct command_plan plan = { .command = json_get(inner, "command"),
-                                 .timeout_ms = json_get_int(inner, "timeoutMs", 0) };
-    return command_start(s, &plan, &events, j, &j->cmd, err);
-}
-
 static void start_first(void *arg)
 {
     struct lane *l = arg;
@@ -265,7 +246,12 @@ static void start_first(void *arg)
     set_state(j, RUNNING);
     set_now(j->rec, "startedAt");
     save_or_log(j);
-    if (launch(j, &err) < 0)
+    static const struct command_events events = { .on_done = on_job_exited };
+    struct sandbox *s = manager_find(j->q->m, j->sandbox_id, &err);
+    const json_t *inner = json_get(j->rec, "internal");
+    struct command_plan plan = { .command = json_get(inner, "command"),
+                                 .timeout_ms = json_get_int(inner, "timeoutMs", 0) };
+    if (!s || command_start(s, &plan, &events, j, &j->cmd, &err) < 0)
         fail_or_pause(j, &err);
 }
 
@@ -383,24 +369,19 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     return true;
 }
 
-/* What ran when the server died runs again. */
-static void begin_again(struct queue *q)
+void queue_load(struct queue *q)
 {
+    struct err err = ERR_INIT;
+    if (store_each(q->m->store, SCOPE, false, load_one, q, &err) < 0)
+        log_event(LOG_ERROR, "queue.load", "error", err.msg, NULL);
     for (struct map_iter it = map_iter(q->jobs); map_next(&it);) {
         struct job *j = it.value;
-        if (j->state != RUNNING)
-            continue;
-        (void)json_object_del(j->rec, "startedAt");
-        set_state(j, PENDING);
-        save_or_log(j);
-    }
-}
-
-static void drop_orphans(struct queue *q)
-{
-    for (struct map_iter it = map_iter(q->jobs); map_next(&it);) {
-        struct job *j = it.value;
-        if (j->lane && !map_get(q->m->sandboxes, j->sandbox_id))
+        if (j->state == RUNNING) { /* when the server died: it runs again */
+            (void)json_object_del(j->rec, "startedAt");
+            set_state(j, PENDING);
+            save_or_log(j);
+        }
+        if (!map_get(q->m->sandboxes, j->sandbox_id))
             end_orphan(j);
     }
     for (struct map_iter it = map_iter(q->lanes); map_next(&it);)
@@ -409,15 +390,6 @@ static void drop_orphans(struct queue *q)
             (void)map_remove(q->lanes, it.key);
         }
     trim_dead(q);
-}
-
-void queue_load(struct queue *q)
-{
-    struct err err = ERR_INIT;
-    if (store_each(q->m->store, SCOPE, false, load_one, q, &err) < 0)
-        log_event(LOG_ERROR, "queue.load", "error", err.msg, NULL);
-    begin_again(q);
-    drop_orphans(q);
 }
 
 /* --- calls --- */

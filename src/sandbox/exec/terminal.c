@@ -62,32 +62,24 @@ struct terminal_set {
 
 /* --- ending --- */
 
-static void free_viewers(struct terminal *t, int code, const char *reason)
-{
-    for (struct viewer *next, *v = t->viewers; v; v = next) {
-        next = v->next;
-        ws_closing_add(t->set->parting, v->ws, code, reason);
-        free(v);
-    }
-    t->viewers = NULL;
-}
-
-static void drop_record(struct terminal *t)
-{
-    CLEANUP(free_p) char *key = xasprintf("%s:%s", t->sandbox->id, t->id);
-    (void)store_delete(t->set->m->store, SCOPE, key, NULL); /* all are cleared at the next start anyway */
-    (void)event_log_emit(t->set->m->events, "terminal.closed", t->sandbox->id, json_pack("{s:s}", "sessionId", t->id));
-}
-
 /* Ends the session. exec has exited or is dropped here. */
 static void terminal_end(struct terminal *t, int code, const char *reason)
 {
     (void)map_remove(t->set->sessions, t->id);
     if (t->exec)
         guest_exec_drop(t->exec);
-    if (t->record)
-        drop_record(t);
-    free_viewers(t, code, reason);
+    if (t->record) {
+        CLEANUP(free_p) char *key = xasprintf("%s:%s", t->sandbox->id, t->id);
+        (void)store_delete(t->set->m->store, SCOPE, key, NULL); /* all are cleared at the next start anyway */
+        (void)event_log_emit(t->set->m->events, "terminal.closed", t->sandbox->id,
+                             json_pack("{s:s}", "sessionId", t->id));
+    }
+    for (struct viewer *next, *v = t->viewers; v; v = next) {
+        next = v->next;
+        ws_closing_add(t->set->parting, v->ws, code, reason);
+        free(v);
+    }
+    t->viewers = NULL;
     if (t->out)
         channel_close(t->out, code, reason);
     if (t->in)
@@ -261,18 +253,13 @@ static void show_replay(const struct terminal *t, struct ws *w, struct channel *
         (void)channel_write(c, false, data, len);
 }
 
-static bool has_room(const struct terminal *t)
-{
-    int n = 0;
-    for (const struct viewer *v = t->viewers; v; v = v->next)
-        n++;
-    return n < TERMINAL_VIEWERS;
-}
-
 int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id)
 {
     static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
-    if (!has_room(t)) {
+    int n = 0;
+    for (const struct viewer *v = t->viewers; v; v = v->next)
+        n++;
+    if (n >= TERMINAL_VIEWERS) {
         static const char full[] = "{\"error\":\"limit of 8 viewers of this terminal reached\"}";
         http_req_reply(r, 429, "application/json", full, sizeof(full) - 1);
         return 429;
@@ -338,43 +325,32 @@ static void on_in_closed(void *arg, struct channel *c)
 
 /* --- beginning --- */
 
-static json_t *make_record(struct terminal *t, int pid)
+static void on_started(void *arg, int pid)
 {
-    struct manager *m = t->set->m;
     static const struct channel_events out_events = { .on_claimed = on_out_claimed,
                                                       .on_drain = on_out_drain,
                                                       .on_closed = on_out_closed };
     static const struct channel_events in_events = { .on_claimed = on_in_claimed,
                                                      .on_data = on_in_data,
                                                      .on_closed = on_in_closed };
+    struct terminal *t = arg;
+    struct manager *m = t->set->m;
+    struct err err = ERR_INIT;
     char exec_id[16];
     (void)snprintf(exec_id, sizeof(exec_id), "%d", pid);
     t->out = channel_new(m->channels, CHANNEL_WRITER, &out_events, t);
     t->in = channel_new(m->channels, CHANNEL_READER, &in_events, t);
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:I, s:{s:o, s:o}}", "sessionId", t->id, "sandboxId",
-                     t->sandbox->id, "execId", exec_id, "cols", t->plan.cols, "rows", t->plan.rows, "shell",
-                     t->plan.shell, "status", "running", "backend", t->sandbox->runtime->ops->name, "createdAt",
-                     (json_int_t)clock_wall_ms(), "channel", "writer", channel_ref_json(t->in, CHANNEL_WRITER),
-                     "reader", channel_ref_json(t->out, CHANNEL_READER));
-}
-
-/* What the store keeps: all but the channels' keys, which are of no use after a restart. */
-static void save_session(struct terminal *t)
-{
-    struct err err = ERR_INIT;
+    t->record =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:I}", "sessionId", t->id, "sandboxId", t->sandbox->id,
+                  "execId", exec_id, "cols", t->plan.cols, "rows", t->plan.rows, "shell", t->plan.shell, "status",
+                  "running", "backend", t->sandbox->runtime->ops->name, "createdAt", (json_int_t)clock_wall_ms());
     CLEANUP(free_p) char *key = xasprintf("%s:%s", t->sandbox->id, t->id);
-    JSON_OWNED doc = json_copy(t->record);
-    (void)json_object_del(doc, "channel");
-    if (store_put(t->set->m->store, SCOPE, key, doc, &err) < 0)
+    if (store_put(m->store, SCOPE, key, t->record, &err) < 0)
         log_event(LOG_ERROR, "terminal.save", "id", t->id, "error", err.msg, NULL);
-}
-
-static void on_started(void *arg, int pid)
-{
-    struct terminal *t = arg;
-    t->record = make_record(t, pid);
-    save_session(t);
-    (void)event_log_emit(t->set->m->events, "terminal.opened", t->sandbox->id, json_pack("{s:s}", "sessionId", t->id));
+    (void)json_object_set_new(t->record, "channel", /* not stored: of no use after a restart */
+                              json_pack("{s:o, s:o}", "writer", channel_ref_json(t->in, CHANNEL_WRITER), "reader",
+                                        channel_ref_json(t->out, CHANNEL_READER)));
+    (void)event_log_emit(m->events, "terminal.opened", t->sandbox->id, json_pack("{s:s}", "sessionId", t->id));
     terminal_fn *fn = STEAL(t->fn);
     fn(t->arg, t->record, NULL); /* may close it: the last use of t */
 }
@@ -428,32 +404,12 @@ static int check_room(const struct terminal_set *set, const struct sandbox *s, s
                    s->id);
 }
 
-static int terminal_start(struct terminal *t, struct err *err)
+int terminal_open(struct terminal_set *set, struct sandbox *s, const struct terminal_plan *plan, terminal_fn *fn,
+                  void *arg, struct err *err)
 {
     static const struct guest_exec_events events = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_shell_exit, .on_failed = on_failed
     };
-    struct sandbox *s = t->sandbox;
-    const char *argv[] = { t->plan.shell, NULL };
-    CLEANUP(strlist_free_p) char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
-    if (!strlist_env_get(env, "TERM"))
-        strlist_env_set(&env, "TERM", "xterm-256color");
-    struct guest_exec_plan plan = { .argv = argv,
-                                    .env = (const char *const *)env,
-                                    .cwd = sandbox_workdir(s),
-                                    .user = s->user,
-                                    .flags = GUEST_EXEC_PTY | GUEST_EXEC_STDIN,
-                                    .cols = t->plan.cols,
-                                    .rows = t->plan.rows };
-    int r = guest_exec_start(s->link, &plan, &events, t, &t->exec, err);
-    if (r == 0)
-        guest_exec_on_writable(t->exec, on_writable, t);
-    return r;
-}
-
-int terminal_open(struct terminal_set *set, struct sandbox *s, const struct terminal_plan *plan, terminal_fn *fn,
-                  void *arg, struct err *err)
-{
     const char *shell = allowed_shell(plan->shell, err);
     int r = shell ? check_room(set, s, err) : -1;
     if (r < 0)
@@ -470,9 +426,22 @@ int terminal_open(struct terminal_set *set, struct sandbox *s, const struct term
     ident_new("term", t->id);
     t->stall = timer_new(set->m->loop, -1, 0, on_stall, t);
     map_set(set->sessions, t->id, t);
-    r = terminal_start(t, err);
+    const char *argv[] = { shell, NULL };
+    CLEANUP(strlist_free_p) char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
+    if (!strlist_env_get(env, "TERM"))
+        strlist_env_set(&env, "TERM", "xterm-256color");
+    struct guest_exec_plan how = { .argv = argv,
+                                   .env = (const char *const *)env,
+                                   .cwd = sandbox_workdir(s),
+                                   .user = s->user,
+                                   .flags = GUEST_EXEC_PTY | GUEST_EXEC_STDIN,
+                                   .cols = plan->cols,
+                                   .rows = plan->rows };
+    r = guest_exec_start(s->link, &how, &events, t, &t->exec, err);
     if (r < 0)
         terminal_end(t, 1011, "");
+    else
+        guest_exec_on_writable(t->exec, on_writable, t);
     return r;
 }
 
@@ -491,29 +460,25 @@ void terminal_close(struct terminal *t)
     terminal_end(t, 1000, "closed");
 }
 
-static void drop_viewers_of(struct terminal *t, const char *token_id)
-{
-    for (struct viewer **at = &t->viewers; *at;) {
-        struct viewer *v = *at;
-        if (strcmp(v->token_id, token_id) != 0) {
-            at = &v->next;
-            continue;
-        }
-        *at = v->next;
-        ws_closing_add(t->set->parting, v->ws, 1008, "the token was revoked");
-        free(v);
-    }
-    credit_output(t);
-}
-
 void terminal_end_of(struct terminal_set *set, const char *token_id)
 {
     for (struct map_iter it = map_iter(set->sessions); map_next(&it);) {
         struct terminal *t = it.value;
-        if (strcmp(t->token_id, token_id) == 0 && t->record) /* one that is being opened ends with its call */
+        if (strcmp(t->token_id, token_id) == 0 && t->record) { /* one that is being opened ends with its call */
             terminal_end(t, 1008, "the token was revoked");
-        else
-            drop_viewers_of(t, token_id);
+            continue;
+        }
+        for (struct viewer **at = &t->viewers; *at;) {
+            struct viewer *v = *at;
+            if (strcmp(v->token_id, token_id) != 0) {
+                at = &v->next;
+                continue;
+            }
+            *at = v->next;
+            ws_closing_add(t->set->parting, v->ws, 1008, "the token was revoked");
+            free(v);
+        }
+        credit_output(t);
     }
 }
 
