@@ -132,14 +132,6 @@ static void on_flow_done(void *arg, struct egress_flow *f)
     watch_set(o->tcp_watch, LOOP_READ);
 }
 
-static struct egress_flow **free_slot(struct egress_redirect *o)
-{
-    for (size_t i = 0; i < max_flows(o->e); i++)
-        if (!o->flows[i])
-            return &o->flows[i];
-    return NULL;
-}
-
 static void reset(int fd)
 {
     struct linger hard = { .l_onoff = 1 };
@@ -194,15 +186,17 @@ static void on_connection(void *arg, int events)
     struct egress_redirect *o = arg;
     (void)events;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-        struct egress_flow **slot = free_slot(o);
-        if (!slot) {
+        size_t slot = 0;
+        while (slot < max_flows(o->e) && o->flows[slot])
+            slot++;
+        if (slot == max_flows(o->e)) {
             watch_set(o->tcp_watch, 0); /* the others wait in the backlog until one ends */
             return;
         }
         int fd = accept4(o->tcp, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        take_connection(o, slot, fd);
+        take_connection(o, &o->flows[slot], fd);
     }
 }
 
@@ -311,44 +305,36 @@ static void inherit(struct sandbox *s)
         log_event(LOG_WARN, "egress.inherit", "id", s->id, "error", err.msg, NULL);
 }
 
-/* Takes both descriptors. */
-static void add_egress_redirect(struct egress *e, const struct opening *w, int tcp, int dns)
-{
-    struct egress_redirect *o = xzalloc(sizeof(*o));
-    struct err err = ERR_INIT;
-    o->e = e;
-    o->s = w->s;
-    o->box = w->box;
-    o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
-    o->tcp = tcp;
-    o->dns = dns;
-    o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
-    inherit(w->s);
-    int r = egress_policy_new(json_object_get(w->s->extra, EXTRA), &o->policy, &err);
-    if (r == 0)
-        r = watch_new(e->m->loop, tcp, LOOP_READ, on_connection, o, &o->tcp_watch);
-    if (r == 0)
-        r = watch_new(e->m->loop, dns, LOOP_READ, on_query, o, &o->dns_watch);
-    if (r < 0) {
-        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err.msg, NULL);
-        egress_redirect_free(o);
-        return;
-    }
-    close_egress_redirect(e, w->s->id);
-    map_set(e->egress_redirects, w->s->id, o);
-}
-
+/* Both descriptors are ours. */
 static void on_opened(void *arg, int tcp, int dns, const struct err *err)
 {
     struct opening *w = arg;
-    if (err) {
-        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err->msg, NULL);
-    } else if (w->s->is_gone || w->s->box != w->box) {
+    struct egress *e = w->e;
+    struct err why = ERR_INIT;
+    if (!err && (w->s->is_gone || w->s->box != w->box)) {
         (void)close(tcp); /* the box has ended */
         (void)close(dns);
-    } else {
-        add_egress_redirect(w->e, w, tcp, dns);
+    } else if (!err) {
+        struct egress_redirect *o = xzalloc(sizeof(*o));
+        *o = (struct egress_redirect){ .e = e, .s = w->s, .box = w->box, .tcp = tcp, .dns = dns };
+        o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
+        o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
+        inherit(w->s);
+        int r = egress_policy_new(json_object_get(w->s->extra, EXTRA), &o->policy, &why);
+        if (r == 0)
+            r = watch_new(e->m->loop, tcp, LOOP_READ, on_connection, o, &o->tcp_watch);
+        if (r == 0)
+            r = watch_new(e->m->loop, dns, LOOP_READ, on_query, o, &o->dns_watch);
+        if (r == 0) {
+            close_egress_redirect(e, w->s->id);
+            map_set(e->egress_redirects, w->s->id, o);
+        } else {
+            egress_redirect_free(o);
+            err = &why;
+        }
     }
+    if (err)
+        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err->msg, NULL);
     if (w->done)
         w->done(w->arg);
     sandbox_unref(w->s);
@@ -436,18 +422,6 @@ json_t *egress_json(struct egress *e, const struct sandbox *s)
     return j;
 }
 
-static void cut_forbidden(struct egress_redirect *o)
-{
-    for (size_t i = 0; i < max_flows(o->e); i++) {
-        if (!o->flows[i])
-            continue;
-        const struct egress_flow_plan *plan = egress_flow_plan(o->flows[i]);
-        if (judge_destination(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
-            o->flows[i] = egress_flow_free(o->flows[i]);
-    }
-    watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */
-}
-
 int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct err *err)
 {
     CLEANUP(egress_policy_free_p) struct egress_policy *p = NULL;
@@ -472,7 +446,12 @@ int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct
     if (o) {
         egress_policy_free(o->policy);
         o->policy = STEAL(p);
-        cut_forbidden(o);
+        for (size_t i = 0; i < max_flows(e); i++) {
+            const struct egress_flow_plan *plan = o->flows[i] ? egress_flow_plan(o->flows[i]) : NULL;
+            if (plan && judge_destination(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
+                o->flows[i] = egress_flow_free(o->flows[i]);
+        }
+        watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */
     }
     return 0;
 }

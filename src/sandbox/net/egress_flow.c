@@ -112,14 +112,6 @@ static void on_pause_over(void *arg)
     set_watches(f);
 }
 
-static void hold(struct egress_flow *f, int way)
-{
-    f->is_held[way] = true;
-    if (!f->pause)
-        f->pause = timer_new(f->loop, -1, 0, on_pause_over, f);
-    timer_set(f->pause, RATE_PAUSE_MS, 0);
-}
-
 /* Reads from the client (way 0) or from the server. False when the socket is broken. */
 static bool fill(struct egress_flow *f, int way)
 {
@@ -129,7 +121,10 @@ static bool fill(struct egress_flow *f, int way)
     if (h->has_eof || room == 0)
         return true;
     if ((room = rate_allows(f->plan.rate, way, room)) == 0) {
-        hold(f, way);
+        f->is_held[way] = true;
+        if (!f->pause)
+            f->pause = timer_new(f->loop, -1, 0, on_pause_over, f);
+        timer_set(f->pause, RATE_PAUSE_MS, 0);
         return true;
     }
     if (buf_reserve(&h->data, room) < 0)

@@ -42,22 +42,6 @@ static char lower(uint8_t c)
 }
 
 /* Name characters only: no rule and no client needs others. */
-static bool add_label(char *name, size_t *n, const uint8_t *label, size_t len)
-{
-    if (*n + len + 2 > EGRESS_POLICY_NAME)
-        return false;
-    if (*n)
-        name[(*n)++] = '.';
-    for (size_t i = 0; i < len; i++) {
-        char c = lower(label[i]);
-        if (c <= ' ' || c == '.' || c == 0x7f || (unsigned char)c >= 0x80)
-            return false;
-        name[(*n)++] = c;
-    }
-    name[*n] = '\0';
-    return true;
-}
-
 static int read_question_name(struct cursor *c, char name[EGRESS_POLICY_NAME])
 {
     size_t n = 0;
@@ -70,8 +54,17 @@ static int read_question_name(struct cursor *c, char name[EGRESS_POLICY_NAME])
             return 0;
         const uint8_t *label = c->data + c->at;
         skip(c, len);
-        if (c->is_short || !add_label(name, &n, label, len))
+        if (c->is_short || n + len + 2 > EGRESS_POLICY_NAME)
             return -EBADMSG;
+        if (n)
+            name[n++] = '.';
+        for (size_t i = 0; i < len; i++) {
+            char ch = lower(label[i]);
+            if (ch <= ' ' || ch == '.' || ch == 0x7f || (unsigned char)ch >= 0x80)
+                return -EBADMSG;
+            name[n++] = ch;
+        }
+        name[n] = '\0';
     }
 }
 

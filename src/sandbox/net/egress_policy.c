@@ -177,20 +177,14 @@ static bool is_name_of(const char *domain, const char *name)
     return have > want - 1 && strcmp(name + have - (want - 1), domain + 1) == 0; /* ".x" at its end, something before */
 }
 
-static bool is_port_of(const struct rule *rule, uint16_t port)
-{
-    for (size_t i = 0; i < rule->n_ports; i++)
-        if (port >= rule->ports[i].low && port <= rule->ports[i].high)
-            return true;
-    return rule->n_ports == 0;
-}
-
 static bool is_match(const struct rule *rule, const struct egress_policy_target *t)
 {
-    bool has_name = !rule->domain[0];
+    bool has_name = !rule->domain[0], has_port = rule->n_ports == 0;
     for (size_t i = 0; i < t->n_names && !has_name; i++)
         has_name = is_name_of(rule->domain, t->names[i]);
-    return has_name && is_port_of(rule, t->port) && (!rule->has_cidr || is_in(t->address, rule->cidr));
+    for (size_t i = 0; i < rule->n_ports && !has_port; i++)
+        has_port = t->port >= rule->ports[i].low && t->port <= rule->ports[i].high;
+    return has_name && has_port && (!rule->has_cidr || is_in(t->address, rule->cidr));
 }
 
 enum egress_policy_verdict egress_policy_judge(const struct egress_policy *p, const struct egress_policy_target *t)

@@ -157,14 +157,6 @@ static void on_tunnel_closed(void *arg, const struct err *err)
     drop_wire(w);
 }
 
-static struct wire *find_wire(const struct forward *f, const struct sockaddr_storage *peer, socklen_t len)
-{
-    for (struct wire *w = f->wires; w; w = w->next)
-        if (w->peer_len == len && memcmp(&w->peer, peer, len) == 0)
-            return w;
-    return NULL;
-}
-
 static struct wire *open_wire(struct forward *f, const struct sockaddr_storage *peer, socklen_t len)
 {
     static const struct guest_tunnel_events events = { .on_data = on_datagram_back, .on_closed = on_tunnel_closed };
@@ -192,7 +184,9 @@ static void on_datagram(void *arg, int events)
         ssize_t n = recvfrom(f->fd, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&peer, &len);
         if (n < 0)
             return;
-        struct wire *w = find_wire(f, &peer, len);
+        struct wire *w = f->wires;
+        while (w && (w->peer_len != len || memcmp(&w->peer, &peer, len) != 0))
+            w = w->next;
         if (!w)
             w = open_wire(f, &peer, len);
         if (!w)
@@ -244,20 +238,15 @@ static int explain(const struct forward *f, const char *host, uint16_t port, int
     return err_set(err, ERR_INTERNAL, sys, "listen on %s port %u/%s (III_PORT_HOST)", host, port, protocol);
 }
 
-static uint16_t bound_port(int fd)
+static int watch_socket(struct forward *f, const char *host, uint16_t port, struct err *err)
 {
     struct sockaddr_storage a;
     socklen_t len = sizeof(a);
     struct sockaddr_in v4;
-    if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
-        return 0;
-    memcpy(&v4, &a, sizeof(v4)); /* the port is at the same place in both families */
-    return ntohs(v4.sin_port);
-}
-
-static int watch_socket(struct forward *f, const char *host, uint16_t port, struct err *err)
-{
-    f->host_port = bound_port(f->fd);
+    if (getsockname(f->fd, (struct sockaddr *)&a, &len) == 0) {
+        memcpy(&v4, &a, sizeof(v4)); /* the port is at the same place in both families */
+        f->host_port = ntohs(v4.sin_port);
+    }
     int r = watch_new(f->loop, f->fd, LOOP_READ, f->is_udp ? on_datagram : on_connection, f, &f->watch);
     return r < 0 ? explain(f, host, port, -r, err) : 0;
 }

@@ -428,29 +428,20 @@ void networks_create(struct networks *n, const struct tenant_by *by, const char 
 
 /* --- connect --- */
 
-static uint32_t free_place(const struct network *net)
-{
-    for (uint32_t at = PLACE_LOW; at <= PLACE_HIGH; at++) {
-        bool is_taken = false;
-        const char *sid;
-        json_t *place;
-        json_object_foreach(net->members, sid, place)
-        {
-            is_taken |= json_integer_value(place) == (json_int_t)at;
-        }
-        if (!is_taken)
-            return at;
-    }
-    return 0;
-}
-
 static int take_place(struct networks *n, struct network *net, const struct sandbox *s, struct err *err)
 {
     long long most = n->m->settings->max_network_members;
     prune(n, net);
     if (json_get(net->members, s->id))
         return err_set(err, ERR_CONFLICT, 0, "sandbox %s is already connected to network %.100s", s->id, net->name);
-    uint32_t place = free_place(net);
+    uint32_t place = 0;
+    for (uint32_t at = PLACE_LOW; at <= PLACE_HIGH && !place; at++) {
+        const char *sid;
+        json_t *taken;
+        bool is_taken = false;
+        json_object_foreach(net->members, sid, taken) is_taken |= json_integer_value(taken) == (json_int_t)at;
+        place = is_taken ? 0 : at;
+    }
     if ((long long)json_object_size(net->members) >= most || place == 0)
         return err_set(err, ERR_CAPACITY, 0,
                        "network %.100s: limit of %zu members reached: disconnect one, or raise III_MAX_NETWORK_MEMBERS",
@@ -564,32 +555,27 @@ void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, 
     n->m->runtime->ops->net_detach(s->box, &plug, on_disconnected, c);
 }
 
-/* Its members were disconnected before: connects them again. */
-static void undelete(struct networks *n, struct network *net)
-{
-    const char *sid;
-    json_t *place;
-    net->is_deleting = false;
-    json_object_foreach(net->members, sid, place)
-    {
-        struct sandbox *s = map_get(n->m->sandboxes, sid);
-        if (s)
-            networks_rejoin(n, s);
-    }
-}
-
 static void on_deleted(void *arg, const struct err *err)
 {
     struct network_change *c = arg;
     struct err why = ERR_INIT;
     if (!err && store_delete(c->n->m->store, SCOPE, c->id, &why) < 0)
         err = &why;
-    CLEANUP(network_free_p) struct network *net = err ? NULL : map_remove(c->n->by_id, c->id);
-    if (err) {
-        undelete(c->n, map_get(c->n->by_id, c->id));
+    if (err) { /* its members were disconnected before: connects them again */
+        struct network *kept = map_get(c->n->by_id, c->id);
+        const char *sid;
+        json_t *place;
+        kept->is_deleting = false;
+        json_object_foreach(kept->members, sid, place)
+        {
+            struct sandbox *s = map_get(c->n->m->sandboxes, sid);
+            if (s)
+                networks_rejoin(c->n, s);
+        }
         change_finish(c, err);
         return;
     }
+    CLEANUP(network_free_p) struct network *net = map_remove(c->n->by_id, c->id);
     c->pending = 1;
     if (net)
         rename_members(c->n, net->members, c);

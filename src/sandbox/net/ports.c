@@ -28,13 +28,6 @@ static bool is_row(const json_t *row, uint16_t inner_port, const char *protocol)
            (!protocol || strcmp(json_get_str(row, "protocol", ""), protocol) == 0);
 }
 
-static struct forward_plan plan_of(const json_t *row)
-{
-    return (struct forward_plan){ .is_udp = strcmp(json_get_str(row, "protocol", ""), "udp") == 0,
-                                  .inner_port = (uint16_t)json_get_int(row, "containerPort", 0),
-                                  .host_port = (uint16_t)json_get_int(row, "hostPort", 0) };
-}
-
 /* Opens what the record says and is not open yet. */
 static void reopen(struct ports *p, struct sandbox *s)
 {
@@ -45,7 +38,9 @@ static void reopen(struct ports *p, struct sandbox *s)
         char key[KEY_MAX];
         struct err err = ERR_INIT;
         struct forward *f = NULL;
-        struct forward_plan plan = plan_of(row);
+        struct forward_plan plan = { .is_udp = strcmp(json_get_str(row, "protocol", ""), "udp") == 0,
+                                     .inner_port = (uint16_t)json_get_int(row, "containerPort", 0),
+                                     .host_port = (uint16_t)json_get_int(row, "hostPort", 0) };
         key_of(s, row, key);
         if (map_get(p->open, key))
             continue;
@@ -117,24 +112,6 @@ static json_t *mapping(struct ports *p, const struct sandbox *s, const json_t *r
     return j;
 }
 
-static int check_new(const struct sandbox *s, const struct forward_plan *plan, struct err *err)
-{
-    const json_t *rows = json_object_get(s->extra, EXTRA);
-    const char *protocol = plan->is_udp ? "udp" : "tcp";
-    size_t max = (size_t)s->manager->settings->max_ports, i;
-    json_t *row;
-    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
-    {
-        if (is_row(row, plan->inner_port, protocol))
-            return err_set(err, ERR_CONFLICT, 0, "port %u/%s of %s is already exposed as host port %d",
-                           plan->inner_port, protocol, s->id, (int)json_get_int(row, "hostPort", 0));
-    }
-    if (json_array_size(rows) >= max)
-        return err_set(err, ERR_RATE_LIMITED, 0,
-                       "limit of %zu exposed ports of %s reached: unexpose one, or raise III_MAX_PORTS", max, s->id);
-    return 0;
-}
-
 static json_t *rows_of(struct sandbox *s)
 {
     json_t *rows = json_object_get(s->extra, EXTRA);
@@ -154,16 +131,26 @@ int ports_expose(struct ports *p, struct sandbox *s, const struct tenant_by *by,
                  json_t **ret, struct err *err)
 {
     CLEANUP(forward_free_p) struct forward *f = NULL;
-    int r = check_new(s, plan, err);
-    if (r == 0)
-        r = tenant_check(p->m, by, QUOTA_PORTS, 1, err);
+    const char *protocol = plan->is_udp ? "udp" : "tcp";
+    json_t *rows = json_object_get(s->extra, EXTRA), *other;
+    size_t max = (size_t)s->manager->settings->max_ports, i;
+    json_array_foreach(rows, i, other)
+    {
+        if (is_row(other, plan->inner_port, protocol))
+            return err_set(err, ERR_CONFLICT, 0, "port %u/%s of %s is already exposed as host port %d",
+                           plan->inner_port, protocol, s->id, (int)json_get_int(other, "hostPort", 0));
+    }
+    if (json_array_size(rows) >= max)
+        return err_set(err, ERR_RATE_LIMITED, 0,
+                       "limit of %zu exposed ports of %s reached: unexpose one, or raise III_MAX_PORTS", max, s->id);
+    int r = tenant_check(p->m, by, QUOTA_PORTS, 1, err);
     if (r == 0)
         r = forward_open(s, plan, &f, err);
     if (r < 0)
         return r;
-    json_t *rows = rows_of(s);
+    rows = rows_of(s);
     JSON_OWNED row = json_pack("{s:i, s:i, s:s}", "containerPort", plan->inner_port, "hostPort", forward_host_port(f),
-                               "protocol", plan->is_udp ? "udp" : "tcp");
+                               "protocol", protocol);
     (void)json_array_append(rows, row);
     r = sandbox_save(s, err);
     if (r < 0) {

@@ -248,15 +248,6 @@ static void on_acted(void *arg, struct sandbox *s, const struct err *err)
         log_event(LOG_WARN, "alert.pause", "error", err->msg, NULL);
 }
 
-static void run_action(struct alerts *a, struct sandbox *s, const char *action)
-{
-    struct err err = ERR_INIT;
-    if (strcmp(action, "pause") == 0)
-        manager_pause(a->m, s, on_acted, NULL);
-    else if (strcmp(action, "kill") == 0 && manager_kill(a->m, s, "sandbox.killed", &err) < 0)
-        log_event(LOG_ERROR, "alert.kill", "id", s->id, "error", err.msg, NULL);
-}
-
 static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct watched *w, const struct box_stats *st)
 {
     double value = value_of(rule, w, st);
@@ -272,7 +263,11 @@ static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct 
         log_event(LOG_WARN, "alert.fired", "id", s->id, "metric", json_get_str(rule, "metric", ""), "action",
                   json_get_str(rule, "action", ""), NULL);
         record_alert(a, w, rule, value);
-        run_action(a, s, json_get_str(rule, "action", "notify"));
+        struct err err = ERR_INIT;
+        if (records_is(rule, "action", "pause"))
+            manager_pause(a->m, s, on_acted, NULL);
+        else if (records_is(rule, "action", "kill") && manager_kill(a->m, s, "sandbox.killed", &err) < 0)
+            log_event(LOG_ERROR, "alert.kill", "id", s->id, "error", err.msg, NULL);
     }
     return is_over;
 }

@@ -137,26 +137,6 @@ struct event_log *event_log_free(struct event_log *e)
 
 /* --- recording --- */
 
-static void publish_event(struct event_log *e, json_t *event)
-{
-    e->depth++;
-    for (struct event_log_sub *sub = e->subs; sub; sub = sub->next)
-        if (sub->fn)
-            sub->fn(sub->arg, event);
-    if (--e->depth == 0)
-        drop_dead_subs(e);
-}
-
-static void trim_events(struct event_log *e)
-{
-    if (++e->since_trim < TRIM_EVERY)
-        return;
-    e->since_trim = 0;
-    (void)store_trim(e->store, SCOPE, e->keep);
-    if (e->index && (int64_t)e->n > e->keep)
-        index_drop(e, e->n - (size_t)e->keep);
-}
-
 static const char *owner_of(const struct event_log *e, const char *sandbox_id)
 {
     const char *tenant = e->owner_of ? e->owner_of(e->owner_arg, sandbox_id) : NULL;
@@ -178,11 +158,21 @@ static json_t *record_event(struct event_log *e, const char *tenant, const char 
     e->count++;
     if (e->index)
         index_add(e, event);
-    trim_events(e);
+    if (++e->since_trim >= TRIM_EVERY) {
+        e->since_trim = 0;
+        (void)store_trim(e->store, SCOPE, e->keep);
+        if (e->index && (int64_t)e->n > e->keep)
+            index_drop(e, e->n - (size_t)e->keep);
+    }
     json_decref(e->last);
     e->last = event;
     json_incref(event); /* a subscriber may emit in turn */
-    publish_event(e, event);
+    e->depth++;
+    for (struct event_log_sub *sub = e->subs; sub; sub = sub->next)
+        if (sub->fn)
+            sub->fn(sub->arg, event);
+    if (--e->depth == 0)
+        drop_dead_subs(e);
     json_decref(event);
     return event;
 }

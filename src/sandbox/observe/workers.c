@@ -20,31 +20,23 @@ struct workers {
     double cpu_percent;
 };
 
-/* The first eight numbers of the line for all CPUs: user, nice, system, idle, waiting for disks, ... */
-static bool read_cpu(unsigned long long ret[8])
+/* How busy the host was since the last heartbeat; 0 at the first. */
+static void look_at_cpu(struct workers *w)
 {
-    char line[512] = "", *p = line + 3, *end;
+    char line[512] = "", *p = line + 3, *end; /* of all CPUs: user, nice, system, idle, waiting for disks, ... */
+    uint64_t total = 0, busy = 0;
     FILE *f = fopen("/proc/stat", "re");
     bool is_read = f && fgets(line, sizeof(line), f) && strncmp(line, "cpu ", 4) == 0;
     if (f)
         (void)fclose(f); /* read only */
     for (int i = 0; is_read && i < 8; i++, p = end) {
-        ret[i] = strtoull(p, &end, 10);
+        uint64_t ticks = strtoull(p, &end, 10);
+        total += ticks;
+        busy += i == 3 || i == 4 ? 0 : ticks;
         is_read = end != p;
     }
-    return is_read;
-}
-
-/* How busy the host was since the last heartbeat; 0 at the first. */
-static void look_at_cpu(struct workers *w)
-{
-    unsigned long long v[8] = { 0 };
-    if (!read_cpu(v))
+    if (!is_read)
         return;
-    uint64_t total = 0, idle = v[3] + v[4]; /* idle and waiting for disks */
-    for (int i = 0; i < 8; i++)
-        total += v[i];
-    uint64_t busy = total - idle;
     if (w->total && total > w->total && busy >= w->busy)
         w->cpu_percent = round(10000.0 * (double)(busy - w->busy) / (double)(total - w->total)) / 100;
     w->busy = busy;

@@ -73,13 +73,6 @@ struct sandbox_config capture_config(const struct sandbox_config *config, const 
     return made;
 }
 
-static void drop_last_layer(struct sandbox *s)
-{
-    size_t n = strlist_count(s->layers);
-    free(s->layers[n - 1]);
-    s->layers[n - 1] = NULL;
-}
-
 /* Steps 1 to 3 for a folder that the running box uses. place: where it is to stand, the last of s->layers already. */
 static int settle_shared(struct sandbox *s, const char *folder, const char *owner, struct image **ret, struct err *err)
 {
@@ -90,7 +83,7 @@ static int settle_shared(struct sandbox *s, const char *folder, const char *owne
         r = image_stack_layer(s->manager->images, &base, folder, s->layers[n - 1], owner, ret, err);
     if (r < 0) {
         struct err second = ERR_INIT;
-        drop_last_layer(s);
+        free(STEAL(s->layers[n - 1]));
         if (sandbox_save(s, &second) < 0)
             log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", second.msg, NULL);
         return r;
@@ -159,14 +152,6 @@ static void removed_copy(void *arg)
     free(d);
 }
 
-static void discard(struct manager *m, const char *folder)
-{
-    struct discarding *d = xzalloc(sizeof(*d));
-    *d = (struct discarding){ .images = m->images, .folder = xstrdup(folder) };
-    if (offload_run(m, remove_copy, removed_copy, d) < 0)
-        removed_copy(d);
-}
-
 /* The driver's helper died on the way, or left something to be taken first. */
 static bool is_worth_another(struct capture *c, const struct err *err)
 {
@@ -202,8 +187,12 @@ static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool 
         (void)capture_base(s);
         r = image_stack_layer(s->manager->images, &base, folder, place, c->owner, &image, &why);
     }
-    if (r < 0 && !is_shared)
-        discard(s->manager, folder);
+    if (r < 0 && !is_shared) {
+        struct discarding *d = xzalloc(sizeof(*d));
+        *d = (struct discarding){ .images = s->manager->images, .folder = xstrdup(folder) };
+        if (offload_run(s->manager, remove_copy, removed_copy, d) < 0)
+            removed_copy(d);
+    }
     capture_finish(c, r < 0 ? NULL : image, r < 0 ? &why : NULL);
 }
 

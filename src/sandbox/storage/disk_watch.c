@@ -43,33 +43,19 @@ static bool is_shared(const struct sandbox *s)
     return s->box && s->config.disk_mb == 0;
 }
 
-static int64_t use_of(const struct sandbox *s)
-{
-    struct box_stats st;
-    if (!is_shared(s) || s->runtime->ops->stats(s->box, &st, NULL) < 0)
-        return 0;
-    return (int64_t)st.disk_bytes;
-}
-
-static struct sandbox *find_biggest(const struct disk_watch *w, int64_t *ret_bytes)
-{
-    struct sandbox *biggest = NULL;
-    *ret_bytes = 0;
-    for (struct map_iter it = map_iter(w->m->sandboxes); map_next(&it);) {
-        int64_t bytes = use_of(it.value);
-        if (bytes <= *ret_bytes)
-            continue;
-        biggest = it.value;
-        *ret_bytes = bytes;
-    }
-    return biggest;
-}
-
 static void end_biggest(struct disk_watch *w)
 {
-    int64_t reserve = w->m->settings->disk_reserve_mb, bytes;
+    int64_t reserve = w->m->settings->disk_reserve_mb, bytes = 0;
     struct err err = ERR_INIT;
-    struct sandbox *s = find_biggest(w, &bytes);
+    struct sandbox *s = NULL;
+    for (struct map_iter it = map_iter(w->m->sandboxes); map_next(&it);) {
+        struct sandbox *one = it.value;
+        struct box_stats st;
+        if (!is_shared(one) || one->runtime->ops->stats(one->box, &st, NULL) < 0 || (int64_t)st.disk_bytes <= bytes)
+            continue;
+        s = one;
+        bytes = (int64_t)st.disk_bytes;
+    }
     if (!s || (bytes >> 20) < reserve / LEAST_PARTS) {
         log_event(LOG_ERROR, "disk.low", "why", "below III_DISK_RESERVE_MB, and no sandbox uses much of the disk",
                   NULL);
@@ -90,19 +76,6 @@ static void end_biggest(struct disk_watch *w)
     w->ended_us = clock_mono_us();
 }
 
-static void round_finish(struct round *r)
-{
-    struct disk_watch *w = r->w;
-    strlist_free(r->ids);
-    free(r);
-    if (!w)
-        return;
-    w->round = NULL;
-    int64_t free_mb = image_store_free_mb(w->m->images);
-    if (free_mb >= 0 && free_mb < w->m->settings->disk_reserve_mb && clock_mono_us() - w->ended_us >= GRACE_US)
-        end_biggest(w);
-}
-
 static void on_counted(void *arg, const struct err *err)
 {
     (void)err; /* it ended meanwhile, or is counted next time */
@@ -118,18 +91,15 @@ static void count_next(struct round *r)
         s->runtime->ops->measure(s->box, on_counted, r);
         return;
     }
-    round_finish(r);
-}
-
-static void start_round(struct disk_watch *w)
-{
-    struct round *r = xzalloc(sizeof(*r));
-    r->w = w;
-    for (struct map_iter it = map_iter(w->m->sandboxes); map_next(&it);)
-        if (is_shared(it.value))
-            strlist_add(&r->ids, it.key);
-    w->round = r;
-    count_next(r);
+    struct disk_watch *w = r->w;
+    strlist_free(r->ids);
+    free(r);
+    if (!w)
+        return;
+    w->round = NULL;
+    int64_t free_mb = image_store_free_mb(w->m->images);
+    if (free_mb >= 0 && free_mb < w->m->settings->disk_reserve_mb && clock_mono_us() - w->ended_us >= GRACE_US)
+        end_biggest(w);
 }
 
 /* Near is twice the reserve, or where another CALM_MS at this rate leads below it. */
@@ -153,8 +123,14 @@ static void check_disk(void *arg)
     bool is_changed = w->free_mb != free_mb || free_mb < w->m->settings->disk_reserve_mb;
     w->free_mb = free_mb;
     w->looked_us = now;
-    if (w->is_near && is_changed && !w->round && now - w->ended_us >= GRACE_US)
-        start_round(w);
+    if (!w->is_near || !is_changed || w->round || now - w->ended_us < GRACE_US)
+        return;
+    w->round = xzalloc(sizeof(*w->round));
+    w->round->w = w;
+    for (struct map_iter it = map_iter(w->m->sandboxes); map_next(&it);)
+        if (is_shared(it.value))
+            strlist_add(&w->round->ids, it.key);
+    count_next(w->round);
 }
 
 struct disk_watch *disk_watch_new(struct manager *m)

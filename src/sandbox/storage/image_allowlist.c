@@ -3,13 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool entry_matches(const char *entry, size_t len, const char *image)
-{
-    if (len && entry[len - 1] == '*')
-        return strncmp(entry, image, len - 1) == 0;
-    return len == strlen(image) && memcmp(entry, image, len) == 0;
-}
-
 int image_allowlist_check(const char *list, const char *image, struct err *err)
 {
     for (const char *p = list; *p;) {
@@ -18,7 +11,9 @@ int image_allowlist_check(const char *list, const char *image, struct err *err)
         size_t trimmed = len;
         while (trimmed && (p[trimmed - 1] == ' ' || p[trimmed - 1] == '\t'))
             trimmed--;
-        if (trimmed && entry_matches(p, trimmed, image))
+        bool is_start = trimmed && p[trimmed - 1] == '*';
+        if (is_start ? strncmp(p, image, trimmed - 1) == 0
+                     : trimmed && trimmed == strlen(image) && memcmp(p, image, trimmed) == 0)
             return 0;
         p += len;
     }

@@ -68,12 +68,6 @@ void image_source_resolve(struct manager *m, struct runtime *rt, const char *nam
     rt->ops->images->resolve(rt, preset && preset->reference ? preset->reference : name, on_answer, a);
 }
 
-static bool is_of(const struct runtime *rt, const char *layer)
-{
-    size_t n = strlen(rt->ops->name);
-    return strncmp(layer, rt->ops->name, n) == 0 && layer[n] == ':';
-}
-
 bool image_source_is_stored(const struct image *image)
 {
     return image->n_layers == 0 || image->layers[0][0] == '/';
@@ -81,7 +75,10 @@ bool image_source_is_stored(const struct image *image)
 
 static bool can_run(const struct runtime *rt, const struct image *image)
 {
-    return image_source_is_stored(image) ? !rt->ops->images : is_of(rt, image->layers[0]);
+    size_t n = strlen(rt->ops->name);
+    if (image_source_is_stored(image))
+        return !rt->ops->images;
+    return strncmp(image->layers[0], rt->ops->name, n) == 0 && image->layers[0][n] == ':'; /* "BACKEND:…" */
 }
 
 struct runtime *image_source_runtime(const struct manager *m, const struct image *image)

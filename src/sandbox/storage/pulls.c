@@ -260,31 +260,26 @@ static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *na
     return pull;
 }
 
-static int check(const struct pulls *p, const char *name, const char *key, struct err *err)
-{
-    if (!pulls_is_allowed(p))
-        return err_set(err, ERR_FORBIDDEN, 0,
-                       "pulling is off (III_PULL=never): add the image with `iii image pull %s` or `iii image import`",
-                       name);
-    if (p->is_stopped)
-        return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
-    if (!map_get(p->by_name, key) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
-        return err_set(err, ERR_CAPACITY, 0,
-                       "limit of %zu running and waiting pulls reached (III_PULL_QUEUE): try again later",
-                       map_count(p->by_name));
-    return limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
-}
-
 int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,
                 struct pulls_wait **ret, struct err *err)
 {
     struct runtime *rt = how && how->runtime ? how->runtime : p->manager->runtime;
     CLEANUP(free_p)
     char *key = rt == p->manager->runtime ? xstrdup(name) : xasprintf("%s:%s", rt->ops->name, name);
-    int r = check(p, name, key, err);
+    struct pull *pull = map_get(p->by_name, key);
+    if (!pulls_is_allowed(p))
+        return err_set(err, ERR_FORBIDDEN, 0,
+                       "pulling is off (III_PULL=never): add the image with `iii image pull %s` or `iii image import`",
+                       name);
+    if (p->is_stopped)
+        return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
+    if (!pull && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
+        return err_set(err, ERR_CAPACITY, 0,
+                       "limit of %zu running and waiting pulls reached (III_PULL_QUEUE): try again later",
+                       map_count(p->by_name));
+    int r = limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
     if (r < 0)
         return r;
-    struct pull *pull = map_get(p->by_name, key);
     if (!pull) {
         pull = add_pull(p, rt, name, key);
         if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {

@@ -238,15 +238,6 @@ static struct measure *measure_bytes(struct taking *t)
     return w;
 }
 
-static void note_counted(struct sandbox *s, const json_t *record, int64_t bytes)
-{
-    const json_t *layers = json_get(inner_of(record), "layers");
-    free(s->counted.layer);
-    s->counted.layer = xstrdup(json_string_value(json_array_get(layers, json_array_size(layers) - 1)));
-    s->counted.base = (size_t)json_get_int(json_get(inner_of(record), CAPTURE_BASE), "layers", 0);
-    s->counted.bytes = bytes;
-}
-
 static void count_bytes(void *arg)
 {
     struct measure *w = arg;
@@ -260,8 +251,14 @@ static void counted_bytes(void *arg)
     struct err err = ERR_INIT;
     int64_t base = json_get_int(json_get(inner_of(t->record), CAPTURE_BASE), "bytes", 0);
     (void)json_object_set_new(t->record, "size", json_integer(base + w->before + w->bytes));
-    if (w->bytes > 0) /* it may also mean that they could not be counted */
-        note_counted(t->s, t->record, w->before + w->bytes);
+    if (w->bytes > 0) { /* else it may also mean that they could not be counted */
+        struct sandbox *s = t->s;
+        const json_t *inner = inner_of(t->record), *layers = json_get(inner, "layers");
+        free(s->counted.layer);
+        s->counted.layer = xstrdup(json_string_value(json_array_get(layers, json_array_size(layers) - 1)));
+        s->counted.base = (size_t)json_get_int(json_get(inner, CAPTURE_BASE), "layers", 0);
+        s->counted.bytes = w->before + w->bytes;
+    }
     int r = records_add(&t->sn->records, t->id, t->record, &err);
     measure_free(w);
     finish_taking(t, r < 0 ? &err : NULL);
