@@ -251,21 +251,6 @@ static bool resume_line(void *arg, const char *line, size_t len)
     return true;
 }
 
-static int last_numbered(int folder, struct resuming *r, struct err *err)
-{
-    struct dirent **names = NULL;
-    int n = scandirat(folder, ".", &names, is_numbered, by_name), e = 0;
-    struct reader reader = { .fn = resume_line, .arg = r };
-    for (int i = 0; i < n; i++) {
-        if (i == n - 1)
-            e = read_file(folder, names[i]->d_name, &reader, err);
-        free(names[i]);
-    }
-    free(names);
-    r->first = 0;
-    return n < 0 ? err_set(err, err_from_errno(errno), errno, AUDIT_FILE_FOLDER) : e;
-}
-
 static int open_current(struct audit_file *f, struct err *err)
 {
     f->fd = openat(f->dir, CURRENT, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -287,10 +272,20 @@ static int chain_resume(struct audit_file *f, bool *ret_torn, struct err *err)
     *ret_torn = reader.whole < st.st_size;
     if (*ret_torn && ftruncate(f->fd, reader.whole) < 0)
         return err_set(err, err_from_errno(errno), errno, "cutting a torn line off " AUDIT_FILE_FOLDER "/" CURRENT);
-    if (!r.chain.seq)
-        e = last_numbered(f->dir, &r, err);
     f->bytes = reader.whole;
     f->first = r.first;
+    if (!r.chain.seq) { /* the last line is in the last full file */
+        struct dirent **names = NULL;
+        int n = scandirat(f->dir, ".", &names, is_numbered, by_name);
+        if (n < 0)
+            return err_set(err, err_from_errno(errno), errno, AUDIT_FILE_FOLDER);
+        for (int i = 0; i < n; i++) {
+            if (i == n - 1)
+                e = read_file(f->dir, names[i]->d_name, &reader, err);
+            free(names[i]);
+        }
+        free(names);
+    }
     f->chain = r.chain;
     return e;
 }
@@ -359,19 +354,6 @@ size_t audit_file_waiting(const struct audit_file *f)
     return f->waiting.len;
 }
 
-/* Removes the oldest full files beyond keep. */
-static void files_trim(const struct audit_file *f)
-{
-    struct dirent **names = NULL;
-    int n = f->keep ? scandirat(f->dir, ".", &names, is_numbered, by_name) : 0;
-    for (int i = 0; i < n; i++) {
-        if (i < n - f->keep)
-            (void)unlinkat(f->dir, names[i]->d_name, 0); /* on failure the next rotation tries again */
-        free(names[i]);
-    }
-    free(names);
-}
-
 static int file_rotate(struct audit_file *f, struct err *err)
 {
     char name[sizeof(NUMBERED) + 8];
@@ -388,15 +370,15 @@ static int file_rotate(struct audit_file *f, struct err *err)
     (void)close(old);
     f->bytes = 0;
     f->first = 0;
-    files_trim(f);
+    struct dirent **names = NULL; /* the oldest full files beyond keep go */
+    int n = f->keep ? scandirat(f->dir, ".", &names, is_numbered, by_name) : 0;
+    for (int i = 0; i < n; i++) {
+        if (i < n - f->keep)
+            (void)unlinkat(f->dir, names[i]->d_name, 0); /* on failure the next rotation tries again */
+        free(names[i]);
+    }
+    free(names);
     return 0;
-}
-
-static void write_head(const struct audit_file *f)
-{
-    char text[128];
-    int n = snprintf(text, sizeof(text), "%lld %s\n", (long long)f->chain.seq, f->chain.hash);
-    (void)!pwrite(f->head_fd, text, (size_t)n, 0); /* a head that lags behind still names a line of the chain */
 }
 
 int audit_file_flush(struct audit_file *f, struct err *err)
@@ -412,6 +394,8 @@ int audit_file_flush(struct audit_file *f, struct err *err)
     }
     f->bytes += n;
     buf_clear(&f->waiting);
-    write_head(f);
+    char head[128];
+    int len = snprintf(head, sizeof(head), "%lld %s\n", (long long)f->chain.seq, f->chain.hash);
+    (void)!pwrite(f->head_fd, head, (size_t)len, 0); /* a head that lags behind still names a line of the chain */
     return f->bytes >= f->max_bytes ? file_rotate(f, err) : 0;
 }

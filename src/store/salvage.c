@@ -94,14 +94,17 @@ static bool take_row(sqlite3_stmt *st, salvage_fn *fn, void *arg)
 }
 
 /* True: a table could be read. */
-static bool walk(sqlite3 *db, salvage_fn *fn, void *arg)
+static bool walk_file(const char *path, salvage_fn *fn, void *arg)
 {
+    sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
-    int64_t last = last_row(db), at = 0, blind = 0;
-    if (sqlite3_prepare_v2(db, "SELECT seq,scope,key,body FROM doc WHERE seq>=?1 ORDER BY seq LIMIT 1", -1, &st,
-                           NULL) != SQLITE_OK)
-        return false;
-    for (bool is_going = true; is_going && (last >= 0 ? at <= last : blind < BLIND_STEPS); at++) {
+    bool is_read =
+        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+        sqlite3_exec(db, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, "SELECT seq,scope,key,body FROM doc WHERE seq>=?1 ORDER BY seq LIMIT 1", -1, &st,
+                           NULL) == SQLITE_OK;
+    int64_t last = is_read ? last_row(db) : 0, at = 0, blind = 0;
+    for (bool is_going = is_read; is_going && (last >= 0 ? at <= last : blind < BLIND_STEPS); at++) {
         (void)sqlite3_bind_int64(st, 1, at); /* a number always fits */
         int rc = sqlite3_step(st);
         if (rc == SQLITE_ROW) {
@@ -116,16 +119,6 @@ static bool walk(sqlite3 *db, salvage_fn *fn, void *arg)
         (void)sqlite3_reset(st); /* its error was handled */
     }
     (void)sqlite3_finalize(st);
-    return true;
-}
-
-static bool walk_file(const char *path, salvage_fn *fn, void *arg)
-{
-    sqlite3 *db = NULL;
-    bool is_read =
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-        sqlite3_exec(db, "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF", NULL, NULL, NULL) == SQLITE_OK &&
-        walk(db, fn, arg);
     (void)sqlite3_close(db);
     return is_read;
 }

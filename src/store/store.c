@@ -305,15 +305,6 @@ struct page {
     int64_t last_seq;
 };
 
-static void page_done(struct page *p)
-{
-    for (size_t i = 0; i < p->n; i++) {
-        free(p->rows[i].key);
-        json_decref(p->rows[i].doc);
-    }
-    p->n = 0;
-}
-
 static int page_read(struct store *s, enum statement which, const char *scope, struct page *p, struct err *err)
 {
     sqlite3_stmt *st = statement(s, which);
@@ -357,7 +348,10 @@ int store_each(struct store *s, const char *scope, bool is_newest_first, store_e
                 is_going = false;
                 break;
             }
-        page_done(&p);
+        while (p.n > 0) {
+            free(p.rows[--p.n].key);
+            json_decref(p.rows[p.n].doc);
+        }
     }
     return r;
 }
@@ -509,21 +503,6 @@ static bool is_log_garbage(const char *path)
     return head[0] != 0x37 || head[1] != 0x7f || head[2] != 0x06 || (head[3] & 0xfe) != 0x82;
 }
 
-static int set_aside(struct store *s, struct err *err)
-{
-    static const char *const endings[] = { "", "-wal", "-shm" };
-    CLEANUP(free_p) char *aside = xasprintf("%s.corrupt-%lld", s->path, (long long)clock_wall_ms());
-
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        CLEANUP(free_p) char *from = xasprintf("%s%s", s->path, endings[i]);
-        CLEANUP(free_p) char *to = xasprintf("%s%s", aside, endings[i]);
-        if (rename(from, to) < 0 && errno != ENOENT)
-            return err_set(err, ERR_INTERNAL, errno, "%s is damaged and cannot be kept aside as %s", from, to);
-    }
-    s->rescued_path = STEAL(aside);
-    return 0;
-}
-
 static bool keep_row(void *arg, const char *scope, const char *key, const char *body, size_t len)
 {
     struct store *s = arg;
@@ -532,24 +511,33 @@ static bool keep_row(void *arg, const char *scope, const char *key, const char *
     return is_kept || sqlite3_errcode(s->db) == SQLITE_CONSTRAINT;
 }
 
-static int store_salvage(struct store *s, struct err *err)
-{
-    CLEANUP(free_p) char *scratch = xasprintf("%s.salvage", s->path);
-    int r = store_begin(s, err);
-    if (r < 0)
-        return r;
-    r = salvage_run(s->rescued_path, scratch, schema_sql, keep_row, s, err);
-    if (r == 0)
-        return store_commit(s, err);
-    store_rollback(s);
-    return r;
-}
-
-/* The rows could not be copied because the host ran out of something: restores the files, so that the next start tries
- * again. */
-static void put_back(struct store *s)
+/* The file is damaged: keeps it aside, creates a new one and fills it with the rows that can be read. When they cannot
+ * be copied because the host ran out of something, the files are put back, so that the next start tries again. */
+static int store_rescue(struct store *s, struct err *err)
 {
     static const char *const endings[] = { "", "-wal", "-shm" };
+    CLEANUP(free_p) char *aside = xasprintf("%s.corrupt-%lld", s->path, (long long)clock_wall_ms());
+    CLEANUP(free_p) char *scratch = xasprintf("%s.salvage", s->path);
+    close_db(s);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        CLEANUP(free_p) char *from = xasprintf("%s%s", s->path, endings[i]);
+        CLEANUP(free_p) char *to = xasprintf("%s%s", aside, endings[i]);
+        if (rename(from, to) < 0 && errno != ENOENT)
+            return err_set(err, ERR_INTERNAL, errno, "%s is damaged and cannot be kept aside as %s", from, to);
+    }
+    s->rescued_path = STEAL(aside);
+    int r = open_db(s, err);
+    if (r == -EUCLEAN)
+        r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was created: check the disk", s->path);
+    if (r < 0)
+        return r;
+    r = store_begin(s, err);
+    if (r == 0 && (r = salvage_run(s->rescued_path, scratch, schema_sql, keep_row, s, err)) < 0)
+        store_rollback(s);
+    else if (r == 0)
+        r = store_commit(s, err);
+    if (r == 0)
+        return 0;
     close_db(s);
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         CLEANUP(free_p) char *to = xasprintf("%s%s", s->path, endings[i]);
@@ -557,6 +545,7 @@ static void put_back(struct store *s)
         (void)unlink(to); /* of the new database */
         (void)rename(from, to);
     }
+    return r;
 }
 
 int store_open(const char *path, struct store **ret, struct err *err)
@@ -573,16 +562,8 @@ int store_open(const char *path, struct store **ret, struct err *err)
         (void)close(fd);
     }
     int r = is_log_garbage(s->path) ? -EUCLEAN : open_db(s, err);
-    if (r == -EUCLEAN) {
-        close_db(s);
-        r = set_aside(s, err);
-        if (r == 0)
-            r = open_db(s, err);
-        if (r == -EUCLEAN)
-            r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was created: check the disk", path);
-        if (r == 0 && (r = store_salvage(s, err)) < 0)
-            put_back(s);
-    }
+    if (r == -EUCLEAN)
+        r = store_rescue(s, err);
     if (r < 0)
         return r;
     *ret = STEAL(s);

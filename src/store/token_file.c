@@ -205,17 +205,6 @@ int token_file_read(const char *dir, struct token_file *ret, struct token_file_s
 
 /* --- writing --- */
 
-static json_t *row_json(const struct token_file_token *t)
-{
-    char hash[2 * TOKEN_FILE_HASH + 1];
-    json_t *j = token_file_json(t);
-    ident_hex(t->hash, sizeof(t->hash), hash);
-    (void)json_object_set_new(j, "hash", json_string(hash));
-    (void)json_object_set_new(j, "revoked", json_integer(t->revoked));
-    (void)json_object_del(j, "revokedAt"); /* absent is fine */
-    return j;
-}
-
 static int write_all(int fd, const char *text, size_t len)
 {
     while (len > 0) {
@@ -262,8 +251,15 @@ static int change_commit(int dir, const struct token_file *f, struct err *err)
 {
     size_t len;
     json_t *rows = json_array();
-    for (size_t i = 0; i < f->n; i++)
-        (void)json_array_append_new(rows, row_json(&f->rows[i]));
+    for (const struct token_file_token *t = f->rows; t < f->rows + f->n; t++) {
+        char hash[2 * TOKEN_FILE_HASH + 1];
+        json_t *j = token_file_json(t);
+        ident_hex(t->hash, sizeof(t->hash), hash);
+        (void)json_object_set_new(j, "hash", json_string(hash));
+        (void)json_object_set_new(j, "revoked", json_integer(t->revoked));
+        (void)json_object_del(j, "revokedAt"); /* absent is fine */
+        (void)json_array_append_new(rows, j);
+    }
     JSON_OWNED doc = json_pack("{s:i, s:o}", "version", 1, "tokens", rows);
     CLEANUP(free_p) char *text = json_write(doc, &len);
     int r = replace(dir, text, len);
@@ -345,20 +341,6 @@ static void new_secret(struct token_file_token *t, char secret[TOKEN_FILE_SECRET
     token_file_hash(secret, t->hash);
 }
 
-/* Removes the oldest revoked row to make room; a valid one is never removed. */
-static int make_room(struct token_file *f, struct err *err)
-{
-    if (f->n < TOKEN_FILE_MAX)
-        return 0;
-    for (size_t i = 0; i < f->n; i++)
-        if (f->rows[i].revoked) {
-            memmove(&f->rows[i], &f->rows[i + 1], (f->n - i - 1) * sizeof(*f->rows));
-            f->n--;
-            return 0;
-        }
-    return err_set(err, ERR_CAPACITY, 0, "limit of %d tokens reached: revoke one first", TOKEN_FILE_MAX);
-}
-
 int token_file_create(const char *dir, const struct token_file_wish *wish, struct token_file_token *ret,
                       char ret_secret[TOKEN_FILE_SECRET_MAX], struct err *err)
 {
@@ -368,10 +350,17 @@ int token_file_create(const char *dir, const struct token_file_wish *wish, struc
     int r = check_wish(wish, &t, err);
     if (r == 0)
         r = change_begin(dir, &c, err);
-    if (r == 0)
-        r = make_room(&c.f, err);
     if (r < 0)
         return r;
+    if (c.f.n >= TOKEN_FILE_MAX) { /* the oldest revoked one makes room; a valid one is never removed */
+        size_t i = 0;
+        while (i < c.f.n && !c.f.rows[i].revoked)
+            i++;
+        if (i == c.f.n)
+            return err_set(err, ERR_CAPACITY, 0, "limit of %d tokens reached: revoke one first", TOKEN_FILE_MAX);
+        memmove(&c.f.rows[i], &c.f.rows[i + 1], (c.f.n - i - 1) * sizeof(*c.f.rows));
+        c.f.n--;
+    }
     new_secret(&t, ret_secret);
     c.f.rows = xrealloc(c.f.rows, (c.f.n + 1) * sizeof(*c.f.rows));
     c.f.rows[c.f.n++] = t;
