@@ -125,8 +125,12 @@ json_t *sandbox_record(const struct sandbox *s)
                               "layers", strlist_to_json(s->layers), "isHost", s->is_host);
     if (s->image_workdir && *s->image_workdir)
         (void)json_object_set_new(inner, "imageWorkdir", json_string(s->image_workdir));
-    if (s->box)
-        (void)json_object_set_new(inner, "box", s->runtime->ops->save(s->box));
+    if (s->box) {
+        json_t *box = s->runtime->ops->save(s->box);
+        /* Servers up to 0.1 look here, and one of them may take over again. */
+        (void)json_object_set_new(box, "paused", json_boolean(s->status == SANDBOX_PAUSED));
+        (void)json_object_set_new(inner, "box", box);
+    }
     (void)json_object_set_new(j, "internal", inner);
     return j;
 }
