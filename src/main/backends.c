@@ -38,20 +38,6 @@ static bool has_docker(char *const *names)
     return false;
 }
 
-/* Checked now, while the files can be read; later the server has no right to. */
-static int check_tls(const struct settings *s, struct err *err)
-{
-    struct docker_tls tls;
-    backends_tls(s->docker_cert_path, &tls);
-    char *const files[] = { tls.ca, tls.cert, tls.key };
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
-        if (files[i] && access(files[i], R_OK) < 0)
-            r = err_sys(err, -errno, "DOCKER_CERT_PATH: %s", files[i]);
-    backends_tls_done(&tls);
-    return r;
-}
-
 int backends_check(const struct settings *s, struct err *err)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
@@ -67,16 +53,15 @@ int backends_check(const struct settings *s, struct err *err)
     }
     if (!names)
         return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
-    return has_docker(names) ? check_tls(s, err) : 0;
-}
-
-/* An engine that is not running yet creates its socket later, by convention for this group. */
-static bool group_by_name(const char *name, gid_t *ret)
-{
-    const struct group *found = getgrnam(name);
-    if (found)
-        *ret = found->gr_gid;
-    return found != NULL;
+    struct docker_tls tls; /* its files are checked now, while they can be read; later the server has no right to */
+    backends_tls(has_docker(names) ? s->docker_cert_path : "", &tls);
+    char *const files[] = { tls.ca, tls.cert, tls.key };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
+        if (files[i] && access(files[i], R_OK) < 0)
+            r = err_sys(err, -errno, "DOCKER_CERT_PATH: %s", files[i]);
+    backends_tls_done(&tls);
+    return r;
 }
 
 bool backends_group(const struct settings *s, gid_t *ret)
@@ -85,8 +70,12 @@ bool backends_group(const struct settings *s, gid_t *ret)
     struct stat st;
     if (!has_docker(names) || strncmp(s->docker_host, "unix://", 7) != 0)
         return false;
-    if (stat(s->docker_host + 7, &st) < 0)
-        return group_by_name("docker", ret);
+    if (stat(s->docker_host + 7, &st) < 0) { /* an engine that is not running yet makes it for this group */
+        const struct group *found = getgrnam("docker");
+        if (found)
+            *ret = found->gr_gid;
+        return found;
+    }
     *ret = st.st_gid;
     return (st.st_mode & 060) == 060;
 }

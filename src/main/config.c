@@ -77,16 +77,6 @@ static int set_value(const struct file *f, const struct settings_row *row, struc
     return complain(f, value, what);
 }
 
-/* "sandbox.image_allowlist" and the like: an older form of the functions' limits. */
-static bool is_workers_key(const char *key)
-{
-    char name[KEY_MAX + 16];
-    if (strncmp(key, "sandbox.", 8) != 0)
-        return false;
-    (void)snprintf(name, sizeof(name), "functions.%s", key + 8);
-    return row_for(name);
-}
-
 static int read_mapping(const struct file *f, struct fy_node *mapping, const char *parent, int depth);
 
 static int read_pair(const struct file *f, struct fy_node_pair *pair, const char *parent, int depth)
@@ -105,8 +95,11 @@ static int read_pair(const struct file *f, struct fy_node_pair *pair, const char
     if (row)
         return set_value(f, row, key_node, value);
     if (!is_group(key)) {
+        char moved[KEY_MAX + 16] = ""; /* "sandbox.image_allowlist" and the like: an older form of "functions." */
+        if (strncmp(key, "sandbox.", 8) == 0)
+            (void)snprintf(moved, sizeof(moved), "functions.%s", key + 8);
         (void)snprintf(what, sizeof(what), "unknown key \"%s\"%s", key,
-                       is_workers_key(key) ? ": it belongs under workers: - name: iii-sandbox, config:" : "");
+                       row_for(moved) ? ": it belongs under workers: - name: iii-sandbox, config:" : "");
         return complain(f, key_node, what);
     }
     if (!value || !fy_node_is_mapping(value) || depth >= DEPTH_MAX) {
@@ -144,16 +137,6 @@ static int read_text(const char *path, struct buf *out, struct err *err)
     }
 }
 
-/* libfyaml's diagnostics in our format. */
-static int syntax_error(const char *path, struct fy_diag *diag, struct err *err)
-{
-    void *at = NULL;
-    struct fy_diag_error *e = fy_diag_errors_iterate(diag, &at);
-    if (!e)
-        return err_set(err, ERR_INVALID, 0, "%s: not a YAML document", path);
-    return err_set(err, ERR_INVALID, 0, "%s:%d:%d: %s", path, e->line, e->column, e->msg);
-}
-
 static int read_document(const struct file *f, const struct buf *text)
 {
     struct fy_diag_cfg diag_cfg;
@@ -166,8 +149,12 @@ static int read_document(const struct file *f, const struct buf *text)
     struct fy_document *doc = fy_document_build_from_string(&cfg, buf_text(text), text->len);
     struct fy_node *root = doc ? fy_document_root(doc) : NULL;
     int r = 0;
-    if (!doc)
-        r = syntax_error(f->path, diag, f->err);
+    void *at = NULL;
+    struct fy_diag_error *e = doc ? NULL : fy_diag_errors_iterate(diag, &at);
+    if (e)
+        r = err_set(f->err, ERR_INVALID, 0, "%s:%d:%d: %s", f->path, e->line, e->column, e->msg);
+    else if (!doc)
+        r = err_set(f->err, ERR_INVALID, 0, "%s: not a YAML document", f->path);
     else if (root && fy_node_is_mapping(root))
         r = read_mapping(f, root, "", 0);
     else if (root && !fy_node_is_null(root))
@@ -262,17 +249,6 @@ static struct option_at option_at(char **argv, int i)
                                equals ? (size_t)(equals - argv[i]) : strlen(argv[i]), i + 1 };
 }
 
-/* The value of an option that requires one; uses the next argument when there is no "=". */
-static int need_value(struct option_at *o, int argc, char **argv, struct err *err)
-{
-    if (o->value)
-        return 0;
-    if (o->next >= argc)
-        return err_set(err, ERR_INVALID, 0, "option %s needs a value", o->arg);
-    o->value = argv[o->next++];
-    return 0;
-}
-
 static const struct settings_row *flag_row(const struct option_at *o)
 {
     for (const struct settings_row *row = settings_rows; row->field; row++)
@@ -281,30 +257,25 @@ static const struct settings_row *flag_row(const struct option_at *o)
     return NULL;
 }
 
-static bool is_config(const struct option_at *o)
-{
-    return is_named(o, "--config") || is_named(o, "-c");
-}
-
 /* Walks the options. With s NULL it only finds the file and --help (returns 1); with s it applies the flags. */
 static int read_flags(int argc, char **argv, struct settings *s, const char **ret_config, struct err *err)
 {
     for (int i = 1; i < argc;) {
         struct option_at o = option_at(argv, i);
         const struct settings_row *row = flag_row(&o);
-        int r = 0;
         if (is_named(&o, "--help") || is_named(&o, "-h"))
             return 1;
-        if (!row && !is_config(&o))
+        if (!row && !is_named(&o, "--config") && !is_named(&o, "-c"))
             return err_set(err, ERR_INVALID, 0, "unknown option \"%s\"; `iii serve --help` lists them", o.arg);
-        if (!row || row->type != 'b')
-            r = need_value(&o, argc, argv, err);
-        if (r == 0 && !row)
+        if ((!row || row->type != 'b') && !o.value) { /* it needs one, and there is no "=" */
+            if (o.next >= argc)
+                return err_set(err, ERR_INVALID, 0, "option %s needs a value", o.arg);
+            o.value = argv[o.next++];
+        }
+        if (!row)
             *ret_config = o.value;
-        if (r == 0 && row && s && settings_set(s, row, o.value ? o.value : "true", err) < 0)
-            r = err_wrap(err, -EINVAL, "option %s", row->flag);
-        if (r < 0)
-            return r;
+        if (row && s && settings_set(s, row, o.value ? o.value : "true", err) < 0)
+            return err_wrap(err, -EINVAL, "option %s", row->flag);
         i = o.next;
     }
     return 0;

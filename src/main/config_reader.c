@@ -66,16 +66,6 @@ static void send_message(enum config_reader_kind kind, const char *text, int fd)
         _exit(0); /* the server has exited */
 }
 
-static void hand_over(const struct buf *text)
-{
-    CLEANUP(close_fd_p) int fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || write_all_write(fd, buf_text(text), text->len) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        send_message(CONFIG_READER_TROUBLE, strerror(errno), NO_FD);
-    else
-        send_message(CONFIG_READER_FILE, "", fd);
-}
-
 /* --- checking the file --- */
 
 /* NULL, or the reason. */
@@ -101,15 +91,6 @@ static const char *read_file(const char *path, struct buf *out)
     }
 }
 
-/* Another inode may have the name now; watches on former ones would accumulate. */
-static void watch_file(struct reader *r)
-{
-    int wd = r->inotify >= 0 ? inotify_add_watch(r->inotify, r->path, IN_FILE) : -1;
-    if (r->file_wd >= 0 && wd != r->file_wd)
-        (void)inotify_rm_watch(r->inotify, r->file_wd); /* removed with its file, or to be released */
-    r->file_wd = wd;
-}
-
 static void check_file(struct reader *r)
 {
     static struct link_chain now;
@@ -119,14 +100,25 @@ static void check_file(struct reader *r)
         send_message(CONFIG_READER_MOVED, "", NO_FD);
         _exit(0);
     }
-    watch_file(r); /* before the file is read, so that no change in between is missed */
+    /* Before the file is read, so that no change in between is missed. Another inode may have the name now; watches on
+     * former ones would accumulate. */
+    int wd = r->inotify >= 0 ? inotify_add_watch(r->inotify, r->path, IN_FILE) : -1;
+    if (r->file_wd >= 0 && wd != r->file_wd)
+        (void)inotify_rm_watch(r->inotify, r->file_wd); /* removed with its file, or to be released */
+    r->file_wd = wd;
     const char *why = read_file(r->path, &text);
     bool is_same =
         !why && r->has_last && text.len == r->last.len && memcmp(buf_text(&text), buf_text(&r->last), text.len) == 0;
-    if (why)
+    if (why) {
         send_message(CONFIG_READER_TROUBLE, why, NO_FD);
-    else if (!is_same || r->is_asked)
-        hand_over(&text);
+    } else if (!is_same || r->is_asked) {
+        CLEANUP(close_fd_p) int fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd < 0 || write_all_write(fd, buf_text(&text), text.len) < 0 ||
+            fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+            send_message(CONFIG_READER_TROUBLE, strerror(errno), NO_FD);
+        else
+            send_message(CONFIG_READER_FILE, "", fd);
+    }
     r->is_asked = false;
     r->has_last = !why; /* a file that is readable again is reported too */
     buf_done(&r->last);
@@ -135,14 +127,6 @@ static void check_file(struct reader *r)
 }
 
 /* --- waiting --- */
-
-static void put_off(struct reader *r, int64_t now)
-{
-    if (r->due_ms < 0)
-        r->first_ms = now;
-    int64_t latest = r->first_ms + SETTLE_MS, quiet = now + (r->is_being_written ? OPEN_MS : QUIET_MS);
-    r->due_ms = quiet < latest ? quiet : latest;
-}
 
 static void take_events(struct reader *r, int64_t now)
 {
@@ -157,7 +141,10 @@ static void take_events(struct reader *r, int64_t now)
             at += (ssize_t)(sizeof(*e) + e->len);
         }
     }
-    put_off(r, now);
+    if (r->due_ms < 0)
+        r->first_ms = now;
+    int64_t latest = r->first_ms + SETTLE_MS, quiet = now + (r->is_being_written ? OPEN_MS : QUIET_MS);
+    r->due_ms = quiet < latest ? quiet : latest;
 }
 
 static void take_word(struct reader *r, int64_t now)
@@ -204,20 +191,6 @@ static const char *const allowed_calls[] = {
     "memfd_create", NULL,
 };
 
-static int refuse_calls(void)
-{
-    int r = syscall_allowlist_enter(allowed_calls, true);
-    return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without it: the server logs that */
-}
-
-/* As root it keeps the capability to read other users' files, and nothing else. A container's root may have it only
- * together with the capability to write, of which landlock and the filter then leave nothing. */
-static uint64_t right_to_read(void)
-{
-    bool has_plain = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH, 0, 0, 0) == 1;
-    return UINT64_C(1) << (has_plain ? CAP_DAC_READ_SEARCH : CAP_DAC_OVERRIDE);
-}
-
 static int give_up(const struct link_chain *w, struct err *err)
 {
     const struct rlimit none = { 0, 0 };
@@ -228,12 +201,18 @@ static int give_up(const struct link_chain *w, struct err *err)
     int r = confine_files(places, w->n, err);
     if (r == -EOPNOTSUPP) /* no landlock in this kernel: the server logs that */
         r = 0;
+    /* As root it keeps the capability to read other users' files, and nothing else. A container's root may have it only
+     * together with the capability to write, of which landlock and the filter then leave nothing. */
+    bool has_plain = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH, 0, 0, 0) == 1;
     if (r >= 0)
-        r = confine_identity(&same, right_to_read(), err);
+        r = confine_identity(&same, UINT64_C(1) << (has_plain ? CAP_DAC_READ_SEARCH : CAP_DAC_OVERRIDE), err);
     (void)setrlimit(RLIMIT_CORE, &none);
-    if (r == 0 && (r = refuse_calls()) < 0)
-        (void)err_sys(err, r, "system call filter");
-    return r;
+    if (r < 0)
+        return r;
+    r = syscall_allowlist_enter(allowed_calls, true);
+    if (r == -EINVAL || r == -ENOSYS) /* a kernel without it: the server logs that */
+        return 0;
+    return r < 0 ? err_sys(err, r, "system call filter") : r;
 }
 
 /* Nothing can be read here: another process checks again after a pause, or when the server asks. */

@@ -33,7 +33,6 @@
 #include "main/handover.h"
 #include "main/privilege.h"
 #include "main/reload.h"
-#include "main/takeover.h"
 #include "main/takeover_socket.h"
 #include "main/tls_ports.h"
 #include "os/inherit.h"
@@ -72,16 +71,6 @@ struct daemon {
     int exit_code;
 };
 
-static void tell_rescue(const struct store *s)
-{
-    char rows[24];
-    if (!store_was_rescued(s))
-        return;
-    (void)snprintf(rows, sizeof(rows), "%lld", (long long)store_rescued_rows(s));
-    log_event(LOG_ERROR, "store.damaged", "kept", store_rescued_path(s), "salvaged", rows, "then",
-              "the readable records are used", NULL);
-}
-
 static int take_lock(struct daemon *d, struct err *err)
 {
     if (d->lock_fd < 0)
@@ -89,27 +78,27 @@ static int take_lock(struct daemon *d, struct err *err)
     return d->lock_fd < 0 ? data_dir_lock(d->data_dir, &d->lock_fd, err) : 0;
 }
 
-static int open_state(struct daemon *d, struct err *err)
-{
-    CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
-    int r = take_lock(d, err); /* after a failed handover the lock may be gone */
-    if (r == 0)
-        r = store_open(db, &d->store, err);
-    if (r == 0)
-        tell_rescue(d->store);
-    if (r == 0)
-        r = image_store_attach(d->data_dir, d->privilege.keeper, PRIVILEGE_IMAGES, &d->images, err);
-    return r;
-}
-
 static int open_parts(struct daemon *d, struct err *err)
 {
+    CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
     struct native_options native = { .data_dir = d->data_dir,
                                      .prepared_pool = (unsigned)d->settings.blank_pool,
                                      .keeper = d->privilege.keeper,
                                      .launcher_job = PRIVILEGE_LAUNCHER,
                                      .cgroups = &d->privilege.cgroups };
-    int r = loop_new(&d->loop, err);
+    int r = take_lock(d, err); /* after a failed handover the lock may be gone */
+    if (r == 0)
+        r = store_open(db, &d->store, err);
+    if (r == 0 && store_was_rescued(d->store)) {
+        char rows[24];
+        (void)snprintf(rows, sizeof(rows), "%lld", (long long)store_rescued_rows(d->store));
+        log_event(LOG_ERROR, "store.damaged", "kept", store_rescued_path(d->store), "salvaged", rows, "then",
+                  "the readable records are used", NULL);
+    }
+    if (r == 0)
+        r = image_store_attach(d->data_dir, d->privilege.keeper, PRIVILEGE_IMAGES, &d->images, err);
+    if (r == 0)
+        r = loop_new(&d->loop, err);
     if (r == 0 && tls_ports_is_wanted(&d->settings))
         r = tls_ports_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
     if (r == 0)
@@ -166,19 +155,6 @@ static void close_parts(struct daemon *d)
     d->images = NULL;
     d->store = NULL;
     d->loop = NULL;
-}
-
-static void close_rest(struct daemon *d)
-{
-    inherit_free(d->inherited);
-    privilege_done(&d->privilege);
-    if (d->successor_conn >= 0)
-        (void)close(d->successor_conn); /* a failed handover: the other server continues */
-    if (d->lock_fd >= 0)
-        (void)close(d->lock_fd);
-    free(d->data_dir);
-    settings_done(&d->settings);
-    config_done(&d->config);
 }
 
 static void on_boxes_gone(void *arg)
@@ -310,17 +286,7 @@ static void daemon_recovered(void *arg)
     printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
            d->engine_port);
     (void)fflush(stdout);
-    takeover_ready(&d->successor_conn);
-}
-
-/* A sandbox needs two descriptors: use what the hard limit allows. */
-static void raise_fd_limit(void)
-{
-    struct rlimit lim;
-    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
-        lim.rlim_cur = lim.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of sandboxes */
-    }
+    handover_ready(&d->successor_conn);
 }
 
 static int check_exposure(const struct settings *s, struct err *err)
@@ -379,9 +345,7 @@ static void on_hangup_signal(void *arg)
 /* Opens everything and serves until something stops it. The caller closes the parts. */
 static int daemon_serve(struct daemon *d, struct err *err)
 {
-    int r = open_state(d, err);
-    if (r == 0)
-        r = open_parts(d, err);
+    int r = open_parts(d, err);
     if (r == 0)
         r = loop_on_signal(d->loop, SIGTERM, on_stop_signal, d);
     if (r == 0)
@@ -393,17 +357,6 @@ static int daemon_serve(struct daemon *d, struct err *err)
     manager_recover(d->manager, daemon_recovered, d);
     loop_run(d->loop);
     return 0;
-}
-
-/* Everything that needs the privileges the server was started with; afterwards none are left. */
-static int daemon_prepare(struct daemon *d, struct err *err)
-{
-    int r = take_lock(d, err);
-    if (r == 0)
-        r = bind_low_ports(d, err);
-    if (r == 0)
-        r = privilege_prepare(&d->settings, d->data_dir, d->config.path, &d->privilege, err);
-    return r < 0 ? r : privilege_drop(&d->privilege, d->data_dir, err);
 }
 
 static int daemon_run(struct daemon *d, struct err *err)
@@ -420,10 +373,16 @@ static int daemon_run(struct daemon *d, struct err *err)
         r = data_dir_make(d->settings.data_dir, &d->data_dir, err);
     if (r == 0 && d->settings.takeover) {
         d->inherited = inherit_new();
-        r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->successor_conn, err);
+        r = handover_begin(&d->settings, d->data_dir, d->inherited, &d->successor_conn, err);
     }
     if (r == 0)
-        r = daemon_prepare(d, err);
+        r = take_lock(d, err);
+    if (r == 0)
+        r = bind_low_ports(d, err);
+    if (r == 0)
+        r = privilege_prepare(&d->settings, d->data_dir, d->config.path, &d->privilege, err);
+    if (r == 0)
+        r = privilege_drop(&d->privilege, d->data_dir, err); /* from here on it has none */
     while (r == 0) {
         r = daemon_serve(d, err);
         close_parts(d);
@@ -446,12 +405,24 @@ int daemon_main(int argc, char **argv)
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    raise_fd_limit();
+    struct rlimit lim; /* a sandbox needs two descriptors: uses what the hard limit allows */
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+        lim.rlim_cur = lim.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of sandboxes */
+    }
     r = daemon_run(&d, &err);
     if (r < 0) {
         fprintf(stderr, "iii serve: %s\n", err.msg);
         d.exit_code = 1;
     }
-    close_rest(&d);
+    inherit_free(d.inherited);
+    privilege_done(&d.privilege);
+    if (d.successor_conn >= 0)
+        (void)close(d.successor_conn); /* a failed handover: the other server continues */
+    if (d.lock_fd >= 0)
+        (void)close(d.lock_fd);
+    free(d.data_dir);
+    settings_done(&d.settings);
+    config_done(&d.config);
     return d.exit_code;
 }

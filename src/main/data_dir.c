@@ -19,28 +19,20 @@ static char *default_dir(void)
     return xasprintf("%s/.local/share/iii-sandbox", home && *home == '/' ? home : "/tmp");
 }
 
-static int make_all(char *path, struct err *err)
-{
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        int r = mkdir(path, 0755);
-        *p = '/';
-        if (r < 0 && errno != EEXIST)
-            return err_set(err, ERR_INTERNAL, errno, "data folder %s: create its parents", path);
-    }
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return err_set(err, ERR_INTERNAL, errno, "data folder %s", path);
-    return 0;
-}
-
 int data_dir_make(const char *given, char **ret, struct err *err)
 {
     CLEANUP(free_p) char *dir = *given ? xstrdup(given) : default_dir();
-    int r = make_all(dir, err);
-    if (r < 0)
-        return r;
+    for (char *p = dir + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        int r = mkdir(dir, 0755);
+        *p = '/';
+        if (r < 0 && errno != EEXIST)
+            return err_set(err, ERR_INTERNAL, errno, "data folder %s: create its parents", dir);
+    }
+    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+        return err_set(err, ERR_INTERNAL, errno, "data folder %s", dir);
     char *real = realpath(dir, NULL);
     if (!real)
         return err_set(err, ERR_INTERNAL, errno, "data folder %s", dir);

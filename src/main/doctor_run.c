@@ -34,11 +34,6 @@ struct words {
     char **list; /* arguments, NULL-terminated */
 };
 
-static bool is_joined(const char *word)
-{
-    return strncmp(word, "--config=", 9) == 0 || strncmp(word, "--data-dir=", 11) == 0;
-}
-
 static bool takes_next(const char *word)
 {
     return strcmp(word, "--config") == 0 || strcmp(word, "-c") == 0 || strcmp(word, "--data-dir") == 0;
@@ -49,32 +44,30 @@ static void split_arguments(int argc, char **argv, struct words *about, struct w
 {
     about->list[about->n++] = own->list[own->n++] = argv[0];
     for (int i = 1; i < argc; i++) {
-        struct words *to = is_joined(argv[i]) || takes_next(argv[i]) ? about : own;
+        bool is_joined = strncmp(argv[i], "--config=", 9) == 0 || strncmp(argv[i], "--data-dir=", 11) == 0;
+        struct words *to = is_joined || takes_next(argv[i]) ? about : own;
         to->list[to->n++] = argv[i];
         if (takes_next(argv[i]) && i + 1 < argc)
             to->list[to->n++] = argv[++i];
     }
 }
 
-static void set_env(const struct settings *s, const struct settings_row *row)
-{
-    const void *at = (const char *)s + row->offset;
-    char number[24];
-    const char *text = number;
-    if (row->type == 's')
-        text = *(char *const *)at;
-    else if (row->type == 'b')
-        text = *(const bool *)at ? "true" : "false";
-    else
-        (void)snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at);
-    (void)setenv(row->env, text, 1); /* out of memory: the default applies */
-}
-
 static void hand_on(const struct settings *s)
 {
-    for (const struct settings_row *row = settings_rows; row->field; row++)
-        if (strncmp(row->yaml, "vm.", 3) == 0 || strcmp(row->field, "backend") == 0)
-            set_env(s, row);
+    for (const struct settings_row *row = settings_rows; row->field; row++) {
+        const void *at = (const char *)s + row->offset;
+        char number[24];
+        const char *text = number;
+        if (strncmp(row->yaml, "vm.", 3) != 0 && strcmp(row->field, "backend") != 0)
+            continue;
+        if (row->type == 's')
+            text = *(char *const *)at;
+        else if (row->type == 'b')
+            text = *(const bool *)at ? "true" : "false";
+        else
+            (void)snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at);
+        (void)setenv(row->env, text, 1); /* out of memory: the default applies */
+    }
 }
 
 /* --- rows --- */
@@ -100,14 +93,6 @@ static struct vm_doctor_options vm_options(const struct settings *s, const char 
                                        .libkrun = s->vm_libkrun,
                                        .kernel = s->vm_kernel,
                                        .jailer = s->vm_jailer };
-}
-
-static void add_vm(json_t *checks, const struct settings *s, const char *data_dir)
-{
-    CLEANUP(free_p) char *wanted = xasprintf("%s,%s", s->backend, s->backends);
-    struct vm_doctor_options opt = vm_options(s, data_dir, wanted);
-    JSON_OWNED rows = vm_doctor_rows(&opt);
-    (void)json_array_extend(checks, rows);
 }
 
 static json_t *vm_needs(const void *settings, const char *data_dir, const char *backend)
@@ -136,7 +121,10 @@ static int doctor_check(const struct settings *s, const struct words *own)
     }
     JSON_OWNED checks = native_doctor(dir);
     add_docker(checks, s);
-    add_vm(checks, s, dir);
+    CLEANUP(free_p) char *wanted = xasprintf("%s,%s", s->backend, s->backends);
+    struct vm_doctor_options vm = vm_options(s, dir, wanted);
+    JSON_OWNED rows = vm_doctor_rows(&vm);
+    (void)json_array_extend(checks, rows);
     return doctor_print(checks, own->n, own->list);
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,13 +15,18 @@
 #include "api/version.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "guest/proto.h"
+#include "main/data_dir.h"
 #include "os/seqsock.h"
 #include "store/store.h"
 
 #define MAGIC    0x69696954u /* "Tiii" */
 #define WORD_MS  10000       /* for one reply */
-#define READY_MS 120000      /* the new server is killed after half of it (daemon.c) */
+#define READY_MS 120000      /* the new server is killed after half of it */
+#define READY_S  60          /* half of what the old server waits */
+#define CLOSE_MS 60000       /* for the old server, beyond the time of its requests */
+#define LOCK_US  10000000
 
 struct handover_note handover_note(enum handover_type type)
 {
@@ -56,7 +63,7 @@ int handover_receive(int conn, struct handover_note *ret, struct err *err)
     return 0;
 }
 
-int handover_check(const struct handover_note *offer, struct err *err)
+static int handover_check(const struct handover_note *offer, struct err *err)
 {
     if (offer->schema > STORE_SCHEMA)
         return err_set(
@@ -104,7 +111,7 @@ static int dial(const char *dir, int *ret, struct err *err)
     return 0;
 }
 
-int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer, struct err *err)
+static int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer, struct err *err)
 {
     CLEANUP(close_fd_p) int conn = NO_FD;
     struct handover_note ask = handover_note(HANDOVER_ASK);
@@ -128,7 +135,7 @@ int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer
     return r;
 }
 
-int handover_go(int conn, int64_t wait_ms, struct inherit *to, struct err *err)
+static int handover_go(int conn, int64_t wait_ms, struct inherit *to, struct err *err)
 {
     struct handover_note go = handover_note(HANDOVER_GO);
     set_patience(conn, wait_ms);
@@ -141,6 +148,67 @@ int handover_go(int conn, int64_t wait_ms, struct inherit *to, struct err *err)
         return err_set(err, ERR_TIMEOUT, 0, "the running server did not hand over within %lld ms; it continues",
                        (long long)wait_ms);
     return r;
+}
+
+/* The kernel closes the connection of a server that was killed before its lock. */
+static int take_free_lock(const char *dir, struct inherit *to, struct err *err)
+{
+    int fd = NO_FD, r;
+    for (int64_t end_us = clock_mono_us() + LOCK_US; (r = data_dir_lock(dir, &fd, err)) < 0;) {
+        if (err->code != ERR_CONFLICT || clock_mono_us() > end_us)
+            return r;
+        (void)usleep(10000);
+    }
+    inherit_add(to, INHERIT_LOCK, fd);
+    return 0;
+}
+
+int handover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err)
+{
+    CLEANUP(close_fd_p) int conn = NO_FD;
+    CLEANUP(free_p) char *db = xasprintf("%s/state.db", dir);
+    struct handover_note offer;
+    struct stat st;
+    char count[16];
+    *ret_conn = NO_FD;
+    int r = handover_ask(dir, &conn, &offer, err);
+    if (r < 0 || conn < 0)
+        return r;
+    /* As the file's owner: in a folder of several owners root may not open what it does not own. */
+    bool is_others = geteuid() == 0 && stat(db, &st) == 0 && st.st_uid != 0;
+    if (is_others) {
+        (void)setfsgid(st.st_gid); /* these two only return the former value */
+        (void)setfsuid(st.st_uid);
+    }
+    r = store_probe(db, err);
+    if (is_others) {
+        (void)setfsuid(0);
+        (void)setfsgid(0);
+    }
+    if (r < 0)
+        return err_wrap(err, r, "not taking over, the running server continues");
+    (void)snprintf(count, sizeof(count), "%u", offer.sandboxes);
+    log_event(LOG_INFO, "takeover.begin", "from", offer.program, "sandboxes", count, NULL);
+    (void)alarm(READY_S + (unsigned)(s->takeover_grace_ms / 1000));
+    r = handover_go(conn, s->takeover_grace_ms + CLOSE_MS, to, err);
+    if (r > 0) {
+        log_event(LOG_WARN, "takeover.alone", "why", "the other server exited before it handed over", NULL);
+        (void)close(steal_fd(&conn));
+        r = take_free_lock(dir, to, err);
+    }
+    if (r == 0)
+        *ret_conn = steal_fd(&conn);
+    return r;
+}
+
+void handover_ready(int *conn)
+{
+    struct handover_note done = handover_note(HANDOVER_DONE);
+    (void)alarm(0);
+    if (*conn < 0)
+        return;
+    (void)handover_send(*conn, &done, NULL); /* a server that has exited needs no message */
+    (void)close(steal_fd(conn));
 }
 
 bool handover_finish(int conn, const struct inherit *what, struct err *err)

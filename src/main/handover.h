@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/settings.h"
 #include "os/inherit.h"
 
 #define HANDOVER_VERSION 1u
@@ -40,20 +41,17 @@ int handover_send(int conn, const struct handover_note *note, struct err *err);
 /* -EAGAIN on a non-blocking socket, -EPIPE at end of file; err is set for all other errors. Texts are
  * NUL-terminated. */
 int handover_receive(int conn, struct handover_note *ret, struct err *err);
-/* Why a takeover is impossible, before anything has changed: ERR_CONFLICT names both versions. */
-int handover_check(const struct handover_note *offer, struct err *err);
-
 /* The socket's address for bind and connect, whatever the length of the folder's path. dir_fd is open on it. */
 struct sockaddr_un;
 socklen_t handover_address(const char *dir, int dir_fd, struct sockaddr_un *ret);
 
 /* --- the new server --- */
 
-/* Connects, asks, checks the offer. *ret_conn is NO_FD when no server runs there. */
-int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer, struct err *err);
-/* Sends GO. 0: to is filled. 1: the old server exited without a reply, its data folder is free. Waits at most
- * wait_ms. */
-int handover_go(int conn, int64_t wait_ms, struct inherit *to, struct err *err);
+/* Checks everything that can be checked without changing it, then takes over. *ret_conn is NO_FD when no server runs on
+ * dir (then this is a normal start), otherwise the connection to the old server, which waits for handover_ready(). From
+ * success on the process has a minute to become ready; then the kernel kills it, and the old server continues. */
+int handover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err);
+void handover_ready(int *conn); /* tells the old server to exit; closes */
 
 /* --- the old server --- */
 

@@ -6,25 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of path, as a text and its length. */
-static int folder_of(const char *path, const char **ret)
-{
-    const char *slash = strrchr(path, '/');
-    *ret = slash ? path : ".";
-    return !slash || slash == path ? 1 : (int)(slash - path);
-}
-
 void link_chain_find(const char *path, struct link_chain *ret)
 {
     char at[PATH_MAX], next[PATH_MAX];
     ret->n = 0;
     (void)snprintf(at, sizeof(at), "%s", path);
     while (ret->n < LINK_CHAIN_MAX) {
-        const char *folder;
         struct stat st;
-        int len = folder_of(at, &folder);
+        const char *slash = strrchr(at, '/');
         char *dir = ret->dirs[ret->n];
-        (void)snprintf(dir, PATH_MAX, "%.*s", len, folder);
+        (void)snprintf(dir, PATH_MAX, "%.*s", !slash || slash == at ? 1 : (int)(slash - at), slash ? at : ".");
         if (stat(dir, &st) < 0)
             return;
         ret->ids[ret->n].dev = st.st_dev;

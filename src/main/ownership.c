@@ -47,16 +47,6 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     return *ret < 0 ? err_sys(err, -errno, "open folder %s of the data folder", name) : 0;
 }
 
-/* Everything in a folder that the launcher trusts must have been made by root. */
-static int check_root_owned(int at, const char *name, struct err *err)
-{
-    struct stat st;
-    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == 0)
-        return 0; /* missing: created below */
-    return err_set(err, ERR_FORBIDDEN, 0, "folder %s of the data folder belongs to user %u: use another --data-dir",
-                   name, (unsigned)st.st_uid);
-}
-
 static int give_folder(int at, const char *name, struct owner to, mode_t mode, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = NO_FD;
@@ -99,13 +89,6 @@ static int give_files(int at, const char *name, struct owner to, mode_t mode, st
     return r;
 }
 
-/* The folder of a VMM, which may be running: its content belongs to the VMM's user. */
-static bool is_box(const char *name)
-{
-    size_t n = strlen(name), end = strlen(VM_TOOL_WIRE_BOX_SUFFIX);
-    return n > end && strcmp(name + n - end, VM_TOOL_WIRE_BOX_SUFFIX) == 0;
-}
-
 /* A folder with everything in it, modes unchanged; the driver makes it at most TREE_DEPTH deep. */
 static int give_tree(int at, const char *name, struct owner to, int depth, struct err *err)
 {
@@ -120,9 +103,11 @@ static int give_tree(int at, const char *name, struct owner to, int depth, struc
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
             fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
+        size_t n = strlen(e->d_name), end = strlen(VM_TOOL_WIRE_BOX_SUFFIX);
+        bool is_box = n > end && strcmp(e->d_name + n - end, VM_TOOL_WIRE_BOX_SUFFIX) == 0; /* a VMM may run there */
         if (!S_ISDIR(st.st_mode))
             r = give_file(fd, e->d_name, to, st.st_mode & 07777);
-        else if (depth > 0 && !is_box(e->d_name))
+        else if (depth > 0 && !is_box)
             r = give_tree(fd, e->d_name, to, depth - 1, err);
     }
     if (r == 0)
@@ -160,14 +145,18 @@ int ownership_run(const char *data_dir, uid_t uid, gid_t gid, struct err *err)
     CLEANUP(close_fd_p) int data = open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (data < 0)
         return err_sys(err, -errno, "open data folder %s", data_dir);
+    struct stat st;
+    for (size_t i = 0; i < sizeof(roots) / sizeof(*roots);
+         i++) /* the launcher trusts them; a missing one is made below */
+        if (fstatat(data, roots[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != 0)
+            return err_set(err, ERR_FORBIDDEN, 0,
+                           "folder %s of the data folder belongs to user %u: use another --data-dir", roots[i],
+                           (unsigned)st.st_uid);
     int r = 0;
-    for (size_t i = 0; r == 0 && i < sizeof(roots) / sizeof(*roots); i++)
-        r = check_root_owned(data, roots[i], err);
     for (size_t i = 0; r == 0 && i < sizeof(roots) / sizeof(*roots); i++)
         r = give_folder(data, roots[i], root, strcmp(roots[i], "run") == 0 ? 0755 : 0700, err);
     if (r == 0)
         r = give_images(data, uid, gid, err);
-    struct stat st;
     if (r == 0 && fstatat(data, "audit", &st, AT_SYMLINK_NOFOLLOW) == 0) {
         r = give_folder(data, "audit", server, 0700, err);
         if (r == 0)

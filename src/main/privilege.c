@@ -58,14 +58,6 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
     return r;
 }
 
-/* Creates the store's folders, and removes what a killed process left in them. */
-static int make_store(const char *data_dir, struct err *err)
-{
-    CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
-    CLEANUP(image_store_close_p) struct image_store *store = NULL;
-    return image_store_open(dir, &store, err);
-}
-
 static int copy_to_memory(int from, int to)
 {
     char piece[16384];
@@ -103,9 +95,12 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
                       struct err *err)
 {
     struct run_as who;
+    CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
+    struct image_store *store = NULL;
     int r = run_as_pick(s->run_as, &who, err);
     if (r == 0)
-        r = make_store(data_dir, err);
+        r = image_store_open(images, &store, err); /* makes its folders, and removes what a killed process left there */
+    image_store_close(store);
     if (r == 0)
         r = start_keeper(s, data_dir, config, &who, ret, err);
     if (r == 0)
@@ -181,16 +176,6 @@ static int confine_to_folder(const char *data_dir, bool is_root, struct err *err
     return 0;
 }
 
-static int refuse_calls(struct err *err)
-{
-    int r = confine_calls(err);
-    if (r != -EINVAL && r != -ENOSYS)
-        return r;
-    log_event(LOG_WARN, "server.seccomp", "state", "off", "why", err->msg, NULL); /* sandboxes need it, and report it */
-    *err = (struct err)ERR_INIT;
-    return 0;
-}
-
 /* Every request and reply passes the daemon, and it needs little CPU time: it gets priority over busy sandboxes, and
  * asks for short time slices (Linux 6.12), which come sooner. Its threads do not inherit this. */
 static void raise_priority(void)
@@ -216,10 +201,15 @@ int privilege_drop(const struct privilege *p, const char *data_dir, struct err *
     raise_priority();
     int landlock = confine_to_folder(data_dir, p->who.uid == 0, err);
     int r = landlock < 0 ? landlock : confine_identity(&p->who, 0, err);
-    if (r == 0)
-        r = refuse_calls(err);
     if (r < 0)
         return r;
+    r = confine_calls(err);
+    if (r == -EINVAL || r == -ENOSYS) { /* a kernel without the filter: sandboxes need it, and report it */
+        log_event(LOG_WARN, "server.seccomp", "state", "off", "why", err->msg, NULL);
+        *err = (struct err)ERR_INIT;
+    } else if (r < 0) {
+        return r;
+    }
     (void)snprintf(who, sizeof(who), "%u:%u", (unsigned)p->who.uid, (unsigned)p->who.gid);
     (void)snprintf(version, sizeof(version), "%d", landlock);
     log_event(LOG_INFO, "server.confined", "user", who, "landlock", landlock ? version : "off", NULL);

@@ -35,19 +35,14 @@ static void list_changes(const struct settings *a, const struct settings *b, boo
             (void)buf_addf(out, "%s%s", out->len ? "," : "", row->yaml); /* all of them fit */
 }
 
-static void tell_restart(struct reload *r, const struct settings *next)
+static void reload_file(void *arg, const char *text, size_t len, bool is_asked)
 {
-    struct buf names = BUF_INIT(NAMES_MAX);
-    list_changes(&r->from->started, next, false, &names);
-    if (names.len && strcmp(buf_text(&names), buf_text(&r->waiting)) != 0)
-        log_event(LOG_WARN, "config.restart", "at", r->from->path, "keys", buf_text(&names), "msg",
-                  "changed; a restart is needed", NULL);
-    buf_done(&r->waiting);
-    r->waiting = names;
-}
-
-static void reload_apply(struct reload *r, const char *text, size_t len)
-{
+    struct reload *r = arg;
+    bool is_seen = len == r->seen.len && memcmp(text, buf_text(&r->seen), len) == 0;
+    if (is_seen && !is_asked)
+        return;
+    buf_clear(&r->seen);
+    (void)buf_add(&r->seen, text, len); /* the reader limits its size */
     CLEANUP(buf_done) struct buf names = BUF_INIT(NAMES_MAX);
     struct err err = ERR_INIT;
     struct settings next;
@@ -65,19 +60,14 @@ static void reload_apply(struct reload *r, const char *text, size_t len)
             settings_swap(r->settings, &next, row); /* nothing keeps a pointer to them: fn_policy.h */
     log_event(LOG_INFO, "config.reloaded", "at", r->from->path, "changed", names.len ? buf_text(&names) : "nothing",
               NULL);
-    tell_restart(r, &next);
+    struct buf waiting = BUF_INIT(NAMES_MAX);
+    list_changes(&r->from->started, &next, false, &waiting);
+    if (waiting.len && strcmp(buf_text(&waiting), buf_text(&r->waiting)) != 0)
+        log_event(LOG_WARN, "config.restart", "at", r->from->path, "keys", buf_text(&waiting), "msg",
+                  "changed; a restart is needed", NULL);
+    buf_done(&r->waiting);
+    r->waiting = waiting;
     settings_done(&next);
-}
-
-static void reload_file(void *arg, const char *text, size_t len, bool is_asked)
-{
-    struct reload *r = arg;
-    bool is_seen = len == r->seen.len && memcmp(text, buf_text(&r->seen), len) == 0;
-    if (is_seen && !is_asked)
-        return;
-    buf_clear(&r->seen);
-    (void)buf_add(&r->seen, text, len); /* the reader limits its size */
-    reload_apply(r, text, len);
 }
 
 static void reload_trouble(void *arg, const char *text)

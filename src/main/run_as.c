@@ -38,16 +38,6 @@ static int find_user(const char *text, struct run_as *ret, struct err *err)
     return 0;
 }
 
-static int find_group(const char *text, gid_t *ret, struct err *err)
-{
-    unsigned long id;
-    const struct group *gr = getgrnam(text);
-    if (!gr && !read_id(text, &id))
-        return err_set(err, ERR_INVALID, 0, "III_RUN_AS: there is no group \"%.60s\"", text);
-    *ret = gr ? gr->gr_gid : (gid_t)id;
-    return 0;
-}
-
 static int pick_unused(struct run_as *ret, struct err *err)
 {
     for (unsigned id = FREE_FIRST; id <= FREE_LAST; id++)
@@ -74,10 +64,15 @@ int run_as_pick(const char *text, struct run_as *ret, struct err *err)
         r = pick_unused(&who, err);
     else if (geteuid() == 0)
         r = find_user(OWN_NAME, &who, err);
-    if (r == 0 && group)
-        r = find_group(group, &who.gid, err);
     if (r < 0)
         return r;
+    if (group) {
+        unsigned long id;
+        const struct group *gr = getgrnam(group);
+        if (!gr && !read_id(group, &id))
+            return err_set(err, ERR_INVALID, 0, "III_RUN_AS: there is no group \"%.60s\"", group);
+        who.gid = gr ? gr->gr_gid : (gid_t)id;
+    }
     if (geteuid() != 0 && who.uid != geteuid())
         return err_set(err, ERR_FORBIDDEN, 0, "III_RUN_AS: only root can become user \"%.60s\"", user);
     if (geteuid() != 0)
@@ -86,20 +81,16 @@ int run_as_pick(const char *text, struct run_as *ret, struct err *err)
     return 0;
 }
 
-static bool may_search(const struct stat *st, const struct run_as *who)
-{
-    if (st->st_uid == who->uid)
-        return st->st_mode & S_IXUSR;
-    return st->st_mode & (st->st_gid == who->gid ? S_IXGRP : S_IXOTH);
-}
-
 bool run_as_can_enter(const char *dir, const struct run_as *who)
 {
     CLEANUP(free_p) char *path = xstrdup(dir);
     for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
         struct stat st;
         slash[slash == path] = '\0';
-        if (stat(path, &st) < 0 || !may_search(&st, who))
+        if (stat(path, &st) < 0)
+            return false;
+        mode_t search = st.st_uid == who->uid ? S_IXUSR : st.st_gid == who->gid ? S_IXGRP : S_IXOTH;
+        if (!(st.st_mode & search))
             return false;
         if (path[1] == '\0')
             return true;

@@ -49,10 +49,12 @@ static void caller_refuse(int conn, const char *why)
         ;
 }
 
-static void take_word(struct takeover_socket *h)
+static void caller_message(void *arg, int events)
 {
+    struct takeover_socket *h = arg;
     struct handover_note note;
     struct err err = ERR_INIT;
+    (void)events;
     int r = handover_receive(h->conn, &note, &err);
     if (r == -EAGAIN)
         return;
@@ -77,20 +79,6 @@ static void take_word(struct takeover_socket *h)
         hang_up(h);
 }
 
-static void caller_message(void *arg, int events)
-{
-    (void)events;
-    take_word(arg);
-}
-
-/* The folder is 0700, but a socket file says nothing about the peer of a connection. */
-static bool is_allowed(int conn)
-{
-    struct ucred who;
-    socklen_t len = sizeof(who);
-    return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && (who.uid == 0 || who.uid == geteuid());
-}
-
 static void caller_accept(void *arg, int events)
 {
     struct takeover_socket *h = arg;
@@ -98,7 +86,11 @@ static void caller_accept(void *arg, int events)
     int conn = accept4(h->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (conn < 0)
         return;
-    const char *why = !is_allowed(conn)             ? "only root and the user of the running server may take over"
+    struct ucred who; /* the folder is 0700, but a socket file says nothing about the peer of a connection */
+    socklen_t len = sizeof(who);
+    bool is_allowed =
+        getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && (who.uid == 0 || who.uid == geteuid());
+    const char *why = !is_allowed                   ? "only root and the user of the running server may take over"
                       : h->conn >= 0 || h->is_going ? "another takeover is in progress"
                                                     : NULL;
     if (!why && watch_new(h->loop, conn, LOOP_READ, caller_message, h, &h->conn_watch) < 0)
@@ -112,31 +104,28 @@ static void caller_accept(void *arg, int events)
     timer_set(h->timer, WORD_MS, 0);
 }
 
-static int make_socket(struct takeover_socket *h, const char *dir, struct err *err)
-{
-    struct sockaddr_un addr;
-    h->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (h->dir_fd < 0)
-        return err_sys(err, -errno, "open %s", dir);
-    h->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (h->fd < 0)
-        return err_sys(err, -errno, "make %s/" HANDOVER_SOCKET, dir);
-    socklen_t len = handover_address(dir, h->dir_fd, &addr);
-    (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* left by a server that was killed */
-    if (bind(h->fd, (struct sockaddr *)&addr, len) < 0 || fchmodat(h->dir_fd, HANDOVER_SOCKET, 0600, 0) < 0 ||
-        listen(h->fd, BACKLOG) < 0)
-        return err_sys(err, -errno, "listen on %s/" HANDOVER_SOCKET, dir);
-    int r = watch_new(h->loop, h->fd, LOOP_READ, caller_accept, h, &h->watch);
-    return r < 0 ? err_sys(err, r, "watch %s/" HANDOVER_SOCKET, dir) : 0;
-}
-
 int takeover_socket_open(struct loop *l, const char *dir, const struct takeover_socket_events *ev,
                          struct takeover_socket **ret, struct err *err)
 {
     struct takeover_socket *h = xzalloc(sizeof(*h));
     *h = (struct takeover_socket){ .loop = l, .events = *ev, .dir_fd = NO_FD, .fd = NO_FD, .conn = NO_FD };
     h->timer = timer_new(l, -1, 0, caller_timeout, h);
-    int r = make_socket(h, dir, err);
+    struct sockaddr_un addr;
+    int r = 0;
+    h->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (h->dir_fd < 0)
+        r = err_sys(err, -errno, "open %s", dir);
+    else if ((h->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
+        r = err_sys(err, -errno, "make %s/" HANDOVER_SOCKET, dir);
+    if (r == 0) {
+        socklen_t len = handover_address(dir, h->dir_fd, &addr);
+        (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* left by a server that was killed */
+        if (bind(h->fd, (struct sockaddr *)&addr, len) < 0 || fchmodat(h->dir_fd, HANDOVER_SOCKET, 0600, 0) < 0 ||
+            listen(h->fd, BACKLOG) < 0)
+            r = err_sys(err, -errno, "listen on %s/" HANDOVER_SOCKET, dir);
+    }
+    if (r == 0 && (r = watch_new(l, h->fd, LOOP_READ, caller_accept, h, &h->watch)) < 0)
+        (void)err_sys(err, r, "watch %s/" HANDOVER_SOCKET, dir);
     if (r < 0)
         takeover_socket_close(h);
     else

@@ -161,19 +161,6 @@ static const struct {
     { "custom_images", read_images },
 };
 
-static int read_key(const struct block *b, struct fy_node_pair *pair)
-{
-    struct fy_node *key_node = fy_node_pair_key(pair);
-    CLEANUP(free_p) char *key = text_of(key_node);
-    char place[240];
-    for (size_t i = 0; key && i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (strcmp(keys[i].key, key) == 0)
-            return keys[i].fn(b, key, key_node, fy_node_pair_value(pair));
-    where(b, key_node, place, sizeof(place));
-    log_event(LOG_WARN, "config.unknown_key", "at", place, "key", key, "then", "it is ignored", NULL);
-    return 0;
-}
-
 static int read_config(const struct block *b, struct fy_node *entry)
 {
     struct fy_node *config = fy_node_mapping_lookup_by_string(entry, "config", FY_NT);
@@ -186,8 +173,20 @@ static int read_config(const struct block *b, struct fy_node *entry)
     }
     if (r == 0 && !fy_node_is_mapping(config))
         return complain(b, config, "config", "settings are expected, as \"key: value\"");
-    for (struct fy_node_pair *p; r == 0 && (p = fy_node_mapping_iterate(config, &iter));)
-        r = read_key(b, p);
+    for (struct fy_node_pair *p; r == 0 && (p = fy_node_mapping_iterate(config, &iter));) {
+        struct fy_node *key_node = fy_node_pair_key(p);
+        CLEANUP(free_p) char *key = text_of(key_node);
+        size_t i = 0;
+        while (i < sizeof(keys) / sizeof(keys[0]) && (!key || strcmp(keys[i].key, key) != 0))
+            i++;
+        if (i < sizeof(keys) / sizeof(keys[0])) {
+            r = keys[i].fn(b, key, key_node, fy_node_pair_value(p));
+            continue;
+        }
+        char place[240];
+        where(b, key_node, place, sizeof(place));
+        log_event(LOG_WARN, "config.unknown_key", "at", place, "key", key, "then", "it is ignored", NULL);
+    }
     return r;
 }
 
