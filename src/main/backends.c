@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
-#include "main/privilege.h"
+#include "main/privilege/privilege.h"
 #include "vm/vm.h"
 
 /* The default, then those of III_BACKENDS, without duplicates. */

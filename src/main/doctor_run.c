@@ -18,7 +18,7 @@
 #include "cli/doctor_vm.h"
 #include "escape/escape.h"
 #include "main/backends.h"
-#include "main/config.h"
+#include "main/config/config.h"
 #include "main/data_dir.h"
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "cli/verbs.h"
 #include "image/image.h"
-#include "main/config_reader.h"
+#include "main/config/config_reader.h"
 #include "main/daemon.h"
 #include "main/data_dir.h"
 #include "main/doctor_run.h"

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "main/privilege.h"
+#include "main/privilege/privilege.h"
 #include "tls/tls_listener_client.h"
 
 struct tls_ports {

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "main/config.h"
+#include "main/config/config.h"
 
 #define ARGS_MAX 32
 

@@ -4,7 +4,7 @@
  *  3. the data folder is handed over (ownership.c): needs root, comes last because it names the user;
  *  4. landlock while paths can still be opened, then identity and capabilities, then the system call filter, which
  *     forbids the calls that the other two need. */
-#include "main/privilege.h"
+#include "main/privilege/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "image/image.h"
 #include "main/backends.h"
-#include "main/ownership.h"
-#include "main/run_as.h"
+#include "main/privilege/ownership.h"
+#include "main/privilege/run_as.h"
 #include "main/tls_ports.h"
 #include "os/confine.h"
 #include "runtime/native/native.h"

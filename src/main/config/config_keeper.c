@@ -1,4 +1,4 @@
-#include "main/config_keeper.h"
+#include "main/config/config_keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "loop/helper.h"
-#include "main/config_reader.h"
+#include "main/config/config_reader.h"
 #include "os/seqsock.h"
 
 enum { WELL_MS = 10000, END_MS = 500, BATCH = 8 };

@@ -4,7 +4,7 @@
  * line and the text, so that config_again() can compute what a start with another text would give. A bad flag or file
  * is an error that names the option, or the line and column, and leaves the outputs untouched; a bad environment value
  * is reported through the log and the default is used. */
-#include "main/config.h"
+#include "main/config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "main/worker_settings.h"
+#include "main/config/worker_settings.h"
 
 #define FILE_MAX  LIMIT_MAX(CONFIG_FILE_BYTES)
 #define KEY_MAX   128

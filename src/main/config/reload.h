@@ -4,7 +4,7 @@
 #pragma once
 #include "base/settings.h"
 #include "loop/loop.h"
-#include "main/config.h"
+#include "main/config/config.h"
 #include "main/engine_port.h"
 #include "os/keeper.h"
 

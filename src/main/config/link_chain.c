@@ -1,4 +1,4 @@
-#include "main/link_chain.h"
+#include "main/config/link_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

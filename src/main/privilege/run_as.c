@@ -1,4 +1,4 @@
-#include "main/run_as.h"
+#include "main/privilege/run_as.h"
 
 #include <errno.h>
 #include <grp.h>

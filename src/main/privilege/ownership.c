@@ -8,7 +8,7 @@
  *   vm                    the server's, including what root's `iii vm setup` made in it
  * Everything is opened without following links and changed by descriptor, and a file with a second hard link is left
  * alone: the folder may have belonged to a compromised server. */
-#include "main/ownership.h"
+#include "main/privilege/ownership.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "main/worker_settings.h"
+#include "main/config/worker_settings.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * to be restarted, by a parent that still has the right to open the new folders. As root it reads what the server may
  * not, so it refuses to work where the server could choose which file that is. A file that cannot be read is reported
  * to the server and tried again when something changes; when the server exits, this process exits. */
-#include "main/config_reader.h"
+#include "main/config/config_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "main/link_chain.h"
+#include "main/config/link_chain.h"
 #include "os/confine.h"
 #include "os/seqsock.h"
 #include "os/syscall_allowlist.h"

@@ -1,4 +1,4 @@
-#include "main/reload.h"
+#include "main/config/reload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "main/config_keeper.h"
-#include "main/config_reader.h"
-#include "main/privilege.h"
+#include "main/config/config_keeper.h"
+#include "main/config/config_reader.h"
+#include "main/privilege/privilege.h"
 
 #define NAMES_MAX 16384u /* of all rows together */
 
