@@ -339,13 +339,6 @@ static int context_start(struct context *c, struct sandbox *s, context_fn *fn, v
     return 0;
 }
 
-static int context_save(const struct context *c, struct err *err)
-{
-    JSON_OWNED doc = json_pack("{s:s, s:s, s:s, s:s, s:I, s:O?}", "id", c->id, "sandboxId", c->sandbox_id, "language",
-                               c->language, "cwd", c->cwd, "createdAt", (json_int_t)c->created_at, "env", c->env);
-    return store_put(c->set->m->store, SCOPE, c->id, doc, err);
-}
-
 static const char *language_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(language_names) / sizeof(language_names[0]); i++)
@@ -372,7 +365,12 @@ static void on_created(void *arg, struct context *ready, const struct err *err)
     struct creation made = *(struct creation *)arg;
     struct err why = ERR_INIT;
     free(arg);
-    if (ready && context_save(ready, &why) < 0) {
+    JSON_OWNED doc = NULL;
+    if (ready)
+        doc = json_pack("{s:s, s:s, s:s, s:s, s:I, s:O?}", "id", ready->id, "sandboxId", ready->sandbox_id, "language",
+                        ready->language, "cwd", ready->cwd, "createdAt", (json_int_t)ready->created_at, "env",
+                        ready->env);
+    if (ready && store_put(ready->set->m->store, SCOPE, ready->id, doc, &why) < 0) {
         context_kill(ready);
         detach(ready);
         ready = NULL;
@@ -511,8 +509,10 @@ static bool load(void *arg, const char *key, json_t *doc)
     struct context_set *set = arg;
     const char *language = language_of(json_get_str(doc, "language", ""));
     const char *sandbox_id = json_get_str(doc, "sandboxId", "");
-    if (!language || !map_get(set->m->sandboxes, sandbox_id))
-        return true; /* cleared below */
+    if (!language || !map_get(set->m->sandboxes, sandbox_id)) {
+        (void)store_delete(set->m->store, SCOPE, key, NULL); /* its sandbox is gone; tried again at the next start */
+        return true;
+    }
     struct context *c = xzalloc(sizeof(*c));
     *c = (struct context){ .set = set,
                            .language = language,
@@ -532,12 +532,6 @@ void context_set_load(struct context_set *set)
     struct err err = ERR_INIT;
     if (store_each(set->m->store, SCOPE, false, load, set, &err) < 0)
         log_event(LOG_ERROR, "recover.contexts", "error", err.msg, NULL);
-    if (store_count(set->m->store, SCOPE) == (int64_t)map_count(set->all))
-        return;
-    (void)store_clear(set->m->store, SCOPE); /* rows of sandboxes that are gone */
-    for (struct map_iter it = map_iter(set->all); map_next(&it);)
-        if (context_save(it.value, &err) < 0)
-            log_event(LOG_ERROR, "recover.contexts", "id", it.key, "error", err.msg, NULL);
 }
 
 struct context_set *context_set_new(struct manager *m)
