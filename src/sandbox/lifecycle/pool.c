@@ -231,10 +231,12 @@ static void hand_over(void *arg)
 
 bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)
 {
+    if (p->n_profiles == 0)
+        return false;
     bool is_plain = !s->config.env && !s->config.entrypoint && !json_object_size(s->env) &&
                     strcmp(sandbox_workdir(s), p->m->settings->workspace_dir) == 0 &&
                     limits_are_default(&s->config, p->m->settings);
-    if (p->n_profiles == 0 || !is_plain)
+    if (!is_plain)
         return false;
     CLEANUP(free_p)
     char *key = profile_key(s->image, s->config.memory_mb, s->config.cpu, s->config.has_network);
