@@ -56,11 +56,6 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     return r;
 }
 
-struct engine *engine_port_engine(struct engine_port *p)
-{
-    return p->engine;
-}
-
 int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err)
 {
     const struct settings *s = p->settings;

@@ -11,7 +11,6 @@
 struct engine_port;
 
 int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err);
-struct engine *engine_port_engine(struct engine_port *p);
 /* inherited: from a predecessor, or NULL. */
 int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err);
 void engine_port_leave(struct engine_port *p,

@@ -111,7 +111,8 @@ static void detach(struct context *c)
         timer_set(c->timer, -1, 0);
 }
 
-void context_died(struct context *c, const char *why)
+/* It has no process any more: pending requests are answered. */
+static void context_died(struct context *c, const char *why)
 {
     struct err err = ERR_INIT;
     bool was_starting = c->state == CONTEXT_STARTING;

@@ -42,10 +42,7 @@ struct context {
 };
 
 const char *context_state_name(enum context_state st);
-/* Kills the process; context_died() reports it. */
-void context_kill(struct context *c);
-/* It has no process any more: pending requests are answered. */
-void context_died(struct context *c, const char *why);
+void context_kill(struct context *c); /* kills the process; its end answers pending requests */
 
 void context_end_host(struct context *c); /* its driver does not respond: ends the host */
 struct manager *context_manager(const struct context *c);

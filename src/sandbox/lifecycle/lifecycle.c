@@ -134,13 +134,6 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
     return 0;
 }
 
-void lifecycle_enter(struct sandbox *s)
-{
-    idle_touch(s);
-    map_set(s->manager->sandboxes, s->id, s);
-    manager_entered(s->manager, s);
-}
-
 void lifecycle_forget(struct sandbox *s)
 {
     s->is_gone = true;
@@ -199,7 +192,9 @@ static void create_finish(struct creation *b, const struct err *err)
     } else {
         m->total_created++;
         tenant_count(m, b->s->tenant, TENANT_CREATED);
-        lifecycle_enter(b->s);
+        idle_touch(b->s);
+        map_set(m->sandboxes, b->s->id, b->s); /* takes our reference */
+        manager_entered(m, b->s);
         (void)event_log_emit(m->events, "sandbox.created", b->s->id, json_pack("{s:s}", "image", b->s->image));
         b->fn(b->arg, b->s, NULL);
     }

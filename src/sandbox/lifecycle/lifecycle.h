@@ -6,9 +6,7 @@
 /* A box has arrived: takes fd and box into s, links the agent. On failure the box is destroyed. */
 int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err);
 void lifecycle_tell_still(struct sandbox *s); /* its link: whether it stands still, paused or being captured */
-/* Puts it into the map and runs the on_enter hooks. Takes the caller's reference. */
-void lifecycle_enter(struct sandbox *s);
-void lifecycle_forget(struct sandbox *s); /* drop the handle, leave the box alone */
+void lifecycle_forget(struct sandbox *s);     /* drop the handle, leave the box alone */
 void manager_entered(struct manager *m, struct sandbox *s);
 void manager_leaving(struct manager *m, struct sandbox *s);
 /* Plan for the driver from a sandbox that has config, layers and is_host set. Borrows from s. */

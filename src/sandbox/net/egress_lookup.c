@@ -96,11 +96,6 @@ const struct sockaddr_in *egress_lookup_from(const struct egress_lookup *k)
     return &k->from;
 }
 
-const struct egress_parse_question *egress_lookup_question(const struct egress_lookup *k)
-{
-    return &k->question;
-}
-
 static int parse_server(const char *text, struct sockaddr_in *ret)
 {
     char host[32];

@@ -17,7 +17,6 @@ struct egress_lookup *egress_lookup_new(struct loop *l, const struct sockaddr_in
 struct egress_lookup *egress_lookup_free(struct egress_lookup *k);
 void egress_lookup_set_from(struct egress_lookup *k, const struct sockaddr_in *from);
 const struct sockaddr_in *egress_lookup_from(const struct egress_lookup *k);
-const struct egress_parse_question *egress_lookup_question(const struct egress_lookup *k); /* of the query */
 
 /* "a.b.c.d" or "a.b.c.d:port"; "": the first IPv4 nameserver of /etc/resolv.conf. -EINVAL, or -ENOENT when there is
  * none. */

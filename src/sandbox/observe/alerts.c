@@ -85,10 +85,7 @@ static void on_leave(void *arg, struct sandbox *s)
     alerts_drop(arg, s->id);
 }
 
-static void on_cron(void *arg)
-{
-    (void)alerts_check(arg);
-}
+static void check_all(void *arg);
 
 int alerts_new(struct manager *m, struct alerts **ret, struct err *err)
 {
@@ -108,7 +105,7 @@ int alerts_new(struct manager *m, struct alerts **ret, struct err *err)
         return r;
     }
     manager_on_leave(m, on_leave, a);
-    a->timer = crontimer_new(m->loop, &when, on_cron, a);
+    a->timer = crontimer_new(m->loop, &when, check_all, a);
     *ret = a;
     return 0;
 }
@@ -248,7 +245,7 @@ static void on_acted(void *arg, struct sandbox *s, const struct err *err)
         log_event(LOG_WARN, "alert.pause", "error", err->msg, NULL);
 }
 
-static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct watched *w, const struct box_stats *st)
+static void check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct watched *w, const struct box_stats *st)
 {
     double value = value_of(rule, w, st);
     bool is_over = value >= json_get_num(rule, "threshold", 0);
@@ -269,28 +266,25 @@ static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct 
         else if (records_is(rule, "action", "kill") && manager_kill(a->m, s, "sandbox.killed", &err) < 0)
             log_event(LOG_ERROR, "alert.kill", "id", s->id, "error", err.msg, NULL);
     }
-    return is_over;
 }
 
-static int check_sandbox(struct alerts *a, struct sandbox *s, char **ids)
+static void check_sandbox(struct alerts *a, struct sandbox *s, char **ids)
 {
     struct box_stats st = { 0 };
-    int fired = 0;
     struct watched *w = watched_of(a, s->id);
     if (!sample_usage(a, s, w, &st))
-        return 0;
+        return;
     for (char **id = ids; !s->is_gone && *id; id++) { /* a kill takes the other alerts of the sandbox with it */
         json_t *rule = json_incref(records_find(&a->rules, *id, NULL));
         if (rule && records_is(rule, "sandboxId", s->id))
-            fired += check_one(a, rule, s, w, &st);
+            check_one(a, rule, s, w, &st);
         json_decref(rule);
     }
-    return fired;
 }
 
-int alerts_check(struct alerts *a)
+static void check_all(void *arg)
 {
-    int fired = 0;
+    struct alerts *a = arg;
     CLEANUP(strlist_free_p) char **ids = NULL, **boxes = NULL;
     for (struct map_iter it = map_iter(a->rules.by_id); map_next(&it);) {
         strlist_add(&ids, it.key);
@@ -308,9 +302,8 @@ int alerts_check(struct alerts *a)
         if (!s || s->status != SANDBOX_RUNNING)
             continue;
         CLEANUP(sandbox_unref_p) struct sandbox *held = sandbox_ref(s);
-        fired += check_sandbox(a, held, ids);
+        check_sandbox(a, held, ids);
     }
-    return fired;
 }
 
 int64_t alerts_fired(const struct alerts *a)

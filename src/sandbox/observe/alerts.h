@@ -24,6 +24,4 @@ void alerts_drop(struct alerts *a, const char *sandbox_id);           /* all of 
 /* {events, total}, newest first; caller owns. */
 json_t *alerts_history(const struct alerts *a, const char *sandbox_id, int64_t limit);
 
-/* One look at all of them, as the cron does it. Returns how many fired. */
-int alerts_check(struct alerts *a);
 int64_t alerts_fired(const struct alerts *a); /* since the server started */
