@@ -8,14 +8,6 @@
 #include "sandbox/observe/sandbox_usage.h"
 #include "store/store.h"
 
-static bool is_by_design(const struct runtime *rt, const char *name)
-{
-    for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
-        if (strcmp(l->name, name) == 0)
-            return true;
-    return false;
-}
-
 void api_health(struct call *c)
 {
     const struct manager *m = call_manager(c);
@@ -25,7 +17,7 @@ void api_health(struct call *c)
     struct runtime *rt = m->n_runtimes ? m->runtimes[0] : NULL;
     const struct runtime_caps can = rt ? rt->ops->caps(rt) : (struct runtime_caps){ 0 };
 #define RUNTIME_CAP(field, name)                     \
-    if (rt && !can.field && !is_by_design(rt, name)) \
+    if (rt && !can.field && !runtime_lack(rt, name)) \
         (void)json_array_append_new(missing, json_string(name));
     RUNTIME_CAPS(RUNTIME_CAP)
 #undef RUNTIME_CAP

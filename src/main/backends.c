@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "main/privilege/privilege.h"
+#include "runtime/fake/fake.h"
 #include "vm/vm.h"
 
 /* The default, then those of III_BACKENDS, without duplicates. */
@@ -30,10 +31,11 @@ static char **names_of(const struct settings *s)
     return names;
 }
 
-static bool has_docker(char *const *names)
+bool backends_has(const struct settings *s, const char *name)
 {
+    CLEANUP(strlist_free_p) char **names = names_of(s);
     for (size_t i = 0; names && names[i]; i++)
-        if (strcmp(names[i], "docker") == 0)
+        if (strcmp(names[i], name) == 0)
             return true;
     return false;
 }
@@ -45,7 +47,7 @@ int backends_check(const struct settings *s, struct err *err)
         if (vm_is_backend(names[i]))
             (void)archive_library_load(
                 NULL); /* while it can be read: after an upgrade the server rewrites the initramfs */
-        else if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0)
+        else if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0 && strcmp(names[i], "fake") != 0)
             return err_set(err, ERR_UNSUPPORTED, 0,
                            "unknown backend \"%.32s\": this version has native, docker, qemu, firecracker and krun "
                            "(III_ISOLATION_BACKEND, III_BACKENDS)",
@@ -54,7 +56,7 @@ int backends_check(const struct settings *s, struct err *err)
     if (!names)
         return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
     struct docker_tls tls; /* its files are checked now, while they can be read; later the server has no right to */
-    backends_tls(has_docker(names) ? s->docker_cert_path : "", &tls);
+    backends_tls(backends_has(s, "docker") ? s->docker_cert_path : "", &tls);
     char *const files[] = { tls.ca, tls.cert, tls.key };
     int r = 0;
     for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
@@ -66,9 +68,8 @@ int backends_check(const struct settings *s, struct err *err)
 
 bool backends_group(const struct settings *s, gid_t *ret)
 {
-    CLEANUP(strlist_free_p) char **names = names_of(s);
     struct stat st;
-    if (!has_docker(names) || strncmp(s->docker_host, "unix://", 7) != 0)
+    if (!backends_has(s, "docker") || strncmp(s->docker_host, "unix://", 7) != 0)
         return false;
     if (stat(s->docker_host + 7, &st) < 0) { /* an engine that is not running yet makes it for this group */
         const struct group *found = getgrnam("docker");
@@ -137,12 +138,16 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
             r = docker_new(l, &docker, &rt, err);
         else if (vm_is_backend(names[i]))
             r = vm_new(l, &vm, &rt, err);
+        else if (strcmp(names[i], "fake") == 0)
+            rt = fake_new(l, fake_host_new(NULL), true);
         else
             r = native_new(l, native, &rt, err);
         if (r == 0 && vm_is_backend(names[i]) && *vm_notice(rt))
             log_event(LOG_WARN, "backend.slow", "backend", names[i], "machines",
                       vm_can_emulate(rt) ? "emulated, or not there yet" : "none: it needs KVM and a kernel", "why",
                       vm_notice(rt), NULL);
+        if (r == 0 && strcmp(names[i], "fake") == 0)
+            log_event(LOG_WARN, "backend.fake", "msg", FAKE_WARNING, NULL);
         if (r == 0)
             ret->all[ret->n++] = rt;
     }

@@ -12,6 +12,7 @@ struct backends {
 
 int backends_check(const struct settings *s,
                    struct err *err); /* ERR_UNSUPPORTED: a backend that this version does not have */
+bool backends_has(const struct settings *s, const char *name); /* the settings name it */
 /* tls: the engine's files, as backends_tls() named them, or their copies. */
 int backends_open(struct loop *l, const struct settings *s, const struct docker_tls *tls,
                   const struct native_options *native, struct backends *ret, struct err *err);

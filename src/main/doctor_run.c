@@ -21,6 +21,7 @@
 #include "main/config/config.h"
 #include "main/data_dir.h"
 #include "runtime/docker/docker.h"
+#include "runtime/fake/fake.h"
 #include "runtime/native/native.h"
 #include "vm/boot/initrd.h"
 #include "vm/doctor.h"
@@ -125,6 +126,10 @@ static int doctor_check(const struct settings *s, const struct words *own)
     struct vm_doctor_options vm = vm_options(s, dir, wanted);
     JSON_OWNED rows = vm_doctor_rows(&vm);
     (void)json_array_extend(checks, rows);
+    if (backends_has(s, "fake"))
+        (void)json_array_append_new(checks, json_pack("{s:s, s:b, s:b, s:s, s:s}", "name", "fake backend", "ok", 0,
+                                                      "required", 0, "detail", FAKE_WARNING, "fix",
+                                                      "remove it from III_ISOLATION_BACKEND and III_BACKENDS"));
     return doctor_print(checks, own->n, own->list);
 }
 

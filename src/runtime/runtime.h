@@ -198,5 +198,7 @@ struct runtime {
     struct loop *loop;
 };
 
+/* Why the driver never can do this, on any host; NULL: it can on some. */
+const char *runtime_lack(const struct runtime *rt, const char *cap);
 /* ERR_UNSUPPORTED, with the driver's reason. what: "mount volumes". */
 int runtime_cannot(const struct runtime *rt, const char *cap, const char *what, struct err *err);

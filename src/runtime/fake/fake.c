@@ -452,11 +452,11 @@ static bool read_files(const char *layer, struct map *files)
 
 static struct runtime_caps fake_caps(struct runtime *rt)
 {
-    (void)rt;
     struct runtime_caps caps = { .has_uid_range = true };
 #define HAS(field, name) caps.field = true;
     RUNTIME_CAPS(HAS)
 #undef HAS
+    caps.can_capture = fake_of(rt)->host->dir;
     return caps;
 }
 
@@ -708,7 +708,7 @@ static bool is_leftover(const struct fake_host *h, const char *path)
 /* Captures that were not collected. */
 static void sweep_folders(const struct fake_host *h)
 {
-    DIR *dir = opendir(h->dir);
+    DIR *dir = h->dir ? opendir(h->dir) : NULL;
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         CLEANUP(free_p) char *path = xasprintf("%s/%s", h->dir, e->d_name);
         if (strncmp(e->d_name, "capture-", 8) == 0 && !is_leftover(h, path))
@@ -772,10 +772,13 @@ static struct runtime *fake_free(struct runtime *rt)
     return NULL;
 }
 
+static const struct runtime_lack fake_lacks[] = { { "snapshot", "its sandboxes have no files on disk" }, { 0 } };
+
 /* images, saves, without_agent: it runs the layers of our store and always has an agent, which is also told its name.
  */
 static const struct runtime_ops fake_ops = {
     .name = "fake",
+    .lacks = fake_lacks,
     .caps = fake_caps,
     .create = fake_create,
     .adopt = fake_adopt,

@@ -1,7 +1,7 @@
-/* A driver whose boxes are records in memory: no process, no privilege, no kernel feature. For tests and demonstrations
- * only: it isolates nothing. Every operation can be scripted to fail, to be slow, to lose its answer or to kill the
- * box. At the other end of a box's stream an agent in this process speaks the real protocol (fakeagent.h).
- * Untrusted: nothing. May include: base/, os/, loop/, guest/proto.h. */
+/* A driver whose boxes are records in memory: no process, no privilege, no kernel feature. For tests and load without
+ * sandboxes (`III_ISOLATION_BACKEND=fake`): it isolates nothing. Every operation can be scripted to fail, to be slow,
+ * to lose its answer or to kill the box. At the other end of a box's stream an agent in this process speaks the real
+ * protocol (fakeagent.h). Untrusted: nothing. May include: base/, os/, loop/, guest/proto.h. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,9 +9,11 @@
 #include "base/cleanup.h"
 #include "runtime/runtime.h"
 
+#define FAKE_WARNING "the fake backend isolates nothing and runs nothing; for tests"
+
 struct fake_host; /* what outlives a daemon: boxes, their files, volumes */
 
-/* dir: an existing folder for captured files, on the file system of the image store. Copied. */
+/* dir: an existing folder for captured files, on the file system of the image store. Copied. NULL: no captures. */
 struct fake_host *fake_host_new(const char *dir);
 struct fake_host *fake_host_free(struct fake_host *h); /* after the runtimes on it */
 DEFINE_CLEANUP(struct fake_host *, fake_host_free)

@@ -339,7 +339,10 @@ static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
     } else if (strcmp(line, "true") != 0) {
         t->exit.code = 127;
         t->out_fd = 2;
-        (void)buf_addf(&t->data, "fake: %s: not found\n", line);
+        (void)buf_addf(&t->data,
+                       "fake: %s: not found: the fake backend runs nothing, it only answers echo, cat FILE, sleep, "
+                       "exit, true and false\n",
+                       line);
     }
 }
 
@@ -483,7 +486,7 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
         send_error(a, stream, ENOENT, "job");
         break;
     default:
-        send_error(a, stream, ENOSYS, "fake agent");
+        send_error(a, stream, ENOSYS, "the agent of the fake backend, which runs nothing");
     }
 }
 

@@ -235,7 +235,10 @@ static int check(const struct sandbox *s, struct err *err)
     int r = limits_check_reserve(image_store_free_mb(s->manager->images), s->manager->settings, err);
     if (r < 0)
         return r;
-    if (!rt->ops->caps(s->runtime).can_capture)
+    bool can_capture = rt->ops->caps(s->runtime).can_capture;
+    if (!can_capture && runtime_lack(rt, "snapshot"))
+        return runtime_cannot(rt, "snapshot", "capture a sandbox's files", err);
+    if (!can_capture)
         return err_set(
             err, ERR_UNSUPPORTED, 0,
             "the %s backend cannot capture a sandbox's files here: it has no control group to freeze it with "
