@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "base/list.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/unixsock.h"
@@ -176,10 +177,7 @@ static void freezing_on_done(void *arg, const struct vm_tool_wire_reply *reply, 
     (void)fds;
     if (!f->m)
         return;
-    struct freezing **at = &f->m->freezings;
-    while (*at != f)
-        at = &(*at)->next;
-    *at = f->next;
+    LIST_TAKE(f->m->freezings, f);
     f->fn(f->arg, err);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "os/seqsock.h"
 
 #define RETRY_MS 20
@@ -34,10 +35,7 @@ struct vm_tool_call {
 
 static void vm_tool_call_free(struct vm_tool_call *c)
 {
-    struct vm_tool_call **at = &c->set->first;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_TAKE(c->set->first, c);
     watch_free(c->watch);
     timer_free(c->refusal);
     close_fd_p(&c->fd); /* the tool has replied */

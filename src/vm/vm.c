@@ -40,9 +40,7 @@ struct making {
     bool is_adoption, was_paused;
     bool is_waking, is_answered; /* the VMM was told to resume it; its agent has replied */
     bool is_busy;                /* a call under way has us as its argument: do not free */
-    int guest_fd;
-    box_ready_fn *fn;
-    void *arg;
+    struct box_life_caller to;
 };
 
 struct pausing {
@@ -71,10 +69,7 @@ static struct box *box_new(struct vm *vm, const char *id)
 
 static void box_free(struct box *box)
 {
-    struct box **at = &box->vm->boxes;
-    while (*at != box)
-        at = &(*at)->next;
-    *at = box->next;
+    LIST_TAKE(box->vm->boxes, box);
     for (struct pausing *p; (p = box->pausings);) { /* the VMM that would have answered is gone */
         box->pausings = p->next;
         free(p);
@@ -149,25 +144,21 @@ static void on_instance_gone(void *arg)
 {
     struct box *box = arg;
     box->is_dead = true;
-    if (box->on_gone)
-        box->on_gone(box->gone_arg);
+    box_life_gone(box);
 }
 
 static void on_instance_late(void *arg)
 {
     const struct box *box = arg;
-    if (box->on_late && !box->is_paused)
-        box->on_late(box->late_arg);
+    if (!box->is_paused)
+        box_life_late(box);
 }
 
 /* --- a box on its way --- */
 
 static void making_free(struct making *m)
 {
-    struct making **at = &m->box->vm->makings;
-    while (*at != m)
-        at = &(*at)->next;
-    *at = m->next;
+    LIST_TAKE(m->box->vm->makings, m);
     vm_channel_cancel(m->channel);
     if (m->disk >= 0)
         (void)close(m->disk); /* the VM has its own copy */
@@ -179,16 +170,12 @@ static void making_free(struct making *m)
 static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
-    box_ready_fn *fn = m->fn;
-    void *arg = m->arg;
+    struct box_life_caller to = m->to;
     struct box *box = m->box;
     bool is_ending = box->vm->is_ending;
-    if (m->guest_fd >= 0)
-        (void)close(m->guest_fd);
     making_free(m);
     vm_destroy(box, NULL, NULL);
-    if (!is_ending)
-        fn(arg, NULL, NO_FD, &why);
+    box_life_fail(&to, is_ending ? NULL : &why);
 }
 
 static void fail_with_console(struct making *m, const struct err *err)
@@ -214,13 +201,11 @@ static void on_making_gone(void *arg)
 static void making_succeed(struct making *m)
 {
     struct box *box = m->box;
-    box_ready_fn *fn = m->fn;
-    void *arg = m->arg;
-    int fd = m->guest_fd;
+    struct box_life_caller to = m->to;
     making_free(m);
     vm_instance_on_gone(box->instance, on_instance_gone, box);
     vm_instance_on_late(box->instance, on_instance_late, box);
-    fn(arg, box, fd, NULL);
+    to.fn(to.arg, box, to.guest_fd, NULL);
 }
 
 static void on_paused_again(void *arg, const struct err *err)
@@ -245,7 +230,7 @@ static void making_on_agent(void *arg, int fd, const struct err *err)
 {
     struct making *m = arg;
     m->channel = NULL;
-    m->guest_fd = fd;
+    m->to.guest_fd = fd;
     m->is_answered = true;
     if (err)
         fail_with_console(m, err);
@@ -390,8 +375,7 @@ static void on_image(void *arg, const struct vm_image *image, const struct err *
 static struct making *making_new(struct box *box, box_ready_fn *fn, void *arg)
 {
     struct making *m = xzalloc(sizeof(*m));
-    *m =
-        (struct making){ .next = box->vm->makings, .box = box, .disk = NO_FD, .guest_fd = NO_FD, .fn = fn, .arg = arg };
+    *m = (struct making){ .next = box->vm->makings, .box = box, .disk = NO_FD, .to = BOX_LIFE_CALLER(fn, arg) };
     box->vm->makings = m;
     return m;
 }
@@ -492,33 +476,18 @@ static json_t *vm_save(struct box *box)
                      box->is_kvm);
 }
 
-static void vm_on_gone(struct box *box, loop_fn *fn, void *arg)
-{
-    box->on_gone = fn;
-    box->gone_arg = arg;
-}
-
-static void vm_on_late(struct box *box, loop_fn *fn, void *arg)
-{
-    box->on_late = fn;
-    box->late_arg = arg;
-}
-
 /* --- a running box --- */
 
 static void on_pause_done(void *arg, const struct err *err)
 {
     CLEANUP(free_p) struct pausing *p = arg;
-    struct pausing **at = &p->box->pausings;
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
+    LIST_TAKE(p->box->pausings, p);
     if (!err)
         p->box->is_paused = p->is_pause;
-    if (!err && !p->is_pause)
+    if (!err && !p->is_pause) {
         vm_net_resumed(p->box);
-    if (!err && !p->is_pause && p->box->on_late)
-        p->box->on_late(p->box->late_arg);
+        box_life_late(p->box);
+    }
     if (p->fn)
         p->fn(p->arg, err);
 }
@@ -730,15 +699,15 @@ static void vm_on_tick(void *arg)
 }
 
 /* Each backend is a runtime with its own name; everything else is shared. */
-#define VM_OPS(backend, lacks_of)                                                                                \
-    {                                                                                                            \
-        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,   \
-        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late,   \
-        .console_text = vm_console_lines, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,         \
-        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run,              \
-        .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove, \
-        .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                   \
-        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .free = vm_free                          \
+#define VM_OPS(backend, lacks_of)                                                                                      \
+    {                                                                                                                  \
+        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,         \
+        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = box_life_on_gone,                          \
+        .on_late = box_life_on_late, .console_text = vm_console_lines, .destroy = vm_destroy, .forget = vm_forget,     \
+        .pause = vm_pause, .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run, \
+        .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove,       \
+        .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                         \
+        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .free = vm_free                                \
     }
 static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
                                                               [VM_TOOL_WIRE_FIRECRACKER] =

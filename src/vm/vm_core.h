@@ -1,6 +1,8 @@
 /* Shared by the files of the microVM driver. */
 #pragma once
 #include "base/limits.h"
+#include "base/list.h"
+#include "runtime/box_life.h"
 #include "vm/boot/kit.h"
 #include "vm/instance.h"
 #include "vm/snapshot/compat.h"
@@ -55,6 +57,7 @@ struct vm {
 };
 
 struct box {
+    struct box_life life; /* first */
     struct vm *vm;
     struct box *next;
     char id[IDENT_MAX];
@@ -72,8 +75,6 @@ struct box {
     struct box_plug plugs[VM_TOOL_WIRE_NICS];
     struct vm_net_op *net_ops; /* joins and leaves; the first is under way */
     struct pausing *pausings;
-    loop_fn *on_gone, *on_late;
-    void *gone_arg, *late_arg;
 };
 
 static inline struct vm *vm_of(struct runtime *rt)

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/list.h"
 #include "guest/proto.h"
 #include "runtime/docker/messages.h"
 #include "runtime/docker/mux.h"
@@ -132,10 +133,7 @@ static struct run *run_find(struct docker_agentless *p, uint32_t stream)
 
 static void run_free(struct run *r)
 {
-    struct run **at = &r->p->runs;
-    while (*at != r)
-        at = &(*at)->next;
-    *at = r->next;
+    LIST_TAKE(r->p->runs, r);
     if (r->call)
         docker_call_cancel(r->call);
     timer_free(r->deadline);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "runtime/docker/messages.h"
 
 #define TIMEOUT_MS     60000
@@ -38,10 +39,7 @@ void docker_call_escape(struct buf *out, const char *text)
 
 static void call_unlink(struct docker_call *c)
 {
-    struct docker_call **at = &c->set->first;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_TAKE(c->set->first, c);
     timer_free(c->late);
     buf_done(&c->body);
     free(c->what);

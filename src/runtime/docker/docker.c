@@ -35,19 +35,14 @@ struct making {
     struct docker_agent_socket_wait *wait;
     struct timer *deadline;
     struct docker_call *call;
-    json_t *body; /* of the create request, for a second container */
-    box_ready_fn *fn;
-    void *arg;
+    json_t *body;     /* of the create request, for a second container */
     bool is_adoption; /* on failure the container is left to the sweep */
-    int fd;
+    struct box_life_caller to;
 };
 
 static void box_free(struct box *box)
 {
-    struct box **at = &box->d->boxes;
-    while (*at != box)
-        at = &(*at)->next;
-    *at = box->next;
+    LIST_TAKE(box->d->boxes, box);
     docker_agentless_free(box->proxy);
     free(box);
 }
@@ -108,10 +103,7 @@ static bool is_unanswered(const struct err *err)
 static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
-    box_ready_fn *fn = m->fn;
-    void *arg = m->arg;
-    if (m->fd >= 0)
-        (void)close(m->fd);
+    struct box_life_caller to = m->to;
     if (!m->is_adoption && !*m->box->container && is_unanswered(err))
         docker_removal_doubt(m->box->d, m->box->id);
     if (m->is_adoption && docker_call_is_over(err))
@@ -121,20 +113,17 @@ static void making_fail(struct making *m, const struct err *err)
     else
         docker_destroy(m->box, NULL, NULL);
     making_free(m);
-    if (!docker_call_is_over(&why))
-        fn(arg, NULL, NO_FD, &why);
+    box_life_fail(&to, docker_call_is_over(&why) ? NULL : &why);
 }
 
 static void making_succeed(struct making *m)
 {
     struct box *box = m->box;
-    box_ready_fn *fn = m->fn;
-    void *arg = m->arg;
-    int fd = m->fd;
+    struct box_life_caller to = m->to;
     if (m->call && !m->is_adoption)
         m->call = docker_call_let_go(m->call); /* the agent has connected before the engine reports the start */
     making_free(m);
-    fn(arg, box, fd, NULL);
+    to.fn(to.arg, box, to.guest_fd, NULL);
 }
 
 /* An adopted box is paused or running now, as it has to be. */
@@ -151,7 +140,7 @@ static void on_status_set(void *arg, json_t *body, const struct err *err)
 
 static void making_step(struct making *m)
 {
-    if (m->fd < 0)
+    if (m->to.guest_fd < 0)
         return;
     m->deadline = timer_free(m->deadline);
     if (m->is_adoption && m->call)
@@ -165,7 +154,7 @@ static void making_step(struct making *m)
 static void making_on_agent(void *arg, const struct docker_agent_socket_caller *caller)
 {
     struct making *m = arg;
-    m->fd = caller->fd;
+    m->to.guest_fd = caller->fd;
     m->box->agent = (struct docker_agent_socket_caller){ .fd = NO_FD, .pid = caller->pid, .since = caller->since };
     m->wait = docker_agent_socket_close(m->wait);
     making_step(m);
@@ -183,7 +172,7 @@ static void on_seen(void *arg, json_t *body, const struct err *err)
         (void)err_set(&why, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
                       "container %.12s has exited; it has no agent: %.100s", m->box->container, m->box->no_agent);
     if (!err && why.code == ERR_NONE)
-        (void)docker_agentless_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
+        (void)docker_agentless_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->to.guest_fd, &why);
     if (err || why.code != ERR_NONE) {
         making_fail(m, err ? err : &why);
         return;
@@ -292,7 +281,7 @@ static void container_make(struct making *m)
 static struct making *making_new(struct box *box, box_ready_fn *fn, void *arg)
 {
     struct making *m = xzalloc(sizeof(*m));
-    *m = (struct making){ .box = box, .fn = fn, .arg = arg, .fd = NO_FD };
+    *m = (struct making){ .box = box, .to = BOX_LIFE_CALLER(fn, arg) };
     m->deadline = timer_new(box->d->base.loop, -1, 0, making_on_deadline, m);
     return m;
 }
@@ -395,14 +384,6 @@ static json_t *docker_save(struct box *box)
 static const char *docker_without_agent(const struct box *box)
 {
     return *box->no_agent ? box->no_agent : NULL;
-}
-
-/* The end of a container closes its agent's connection, which the link notices before the engine could report it. */
-static void docker_on_gone(struct box *box, loop_fn *fn, void *arg)
-{
-    (void)box;
-    (void)fn;
-    (void)arg;
 }
 
 /* --- a running box --- */
@@ -587,29 +568,32 @@ static struct runtime *docker_free(struct runtime *rt)
     return NULL;
 }
 
-static const struct runtime_ops docker_ops = { .name = "docker",
-                                               .lacks = lacks,
-                                               .images = &docker_image_ops,
-                                               .saves = &docker_image_saves,
-                                               .caps = docker_caps,
-                                               .create = docker_create,
-                                               .adopt = docker_adopt,
-                                               .save = docker_save,
-                                               .without_agent = docker_without_agent,
-                                               .on_gone = docker_on_gone,
-                                               .destroy = docker_destroy,
-                                               .forget = docker_forget,
-                                               .pause = docker_pause,
-                                               .resume = docker_resume,
-                                               .stats = docker_stats,
-                                               .set_limits = docker_set_limits,
-                                               .rename = docker_rename,
-                                               .sweep = docker_sweep,
-                                               .net_create = docker_net_create,
-                                               .net_delete = docker_net_delete,
-                                               .net_attach = docker_net_attach,
-                                               .net_detach = docker_net_detach,
-                                               .free = docker_free };
+static const struct runtime_ops docker_ops = {
+    .name = "docker",
+    .lacks = lacks,
+    .images = &docker_image_ops,
+    .saves = &docker_image_saves,
+    .caps = docker_caps,
+    .create = docker_create,
+    .adopt = docker_adopt,
+    .save = docker_save,
+    .without_agent = docker_without_agent,
+    /* never told: a container's end closes its agent's connection, which the link notices first */
+    .on_gone = box_life_on_gone,
+    .destroy = docker_destroy,
+    .forget = docker_forget,
+    .pause = docker_pause,
+    .resume = docker_resume,
+    .stats = docker_stats,
+    .set_limits = docker_set_limits,
+    .rename = docker_rename,
+    .sweep = docker_sweep,
+    .net_create = docker_net_create,
+    .net_delete = docker_net_delete,
+    .net_attach = docker_net_attach,
+    .net_detach = docker_net_detach,
+    .free = docker_free
+};
 
 int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err)
 {

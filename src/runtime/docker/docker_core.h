@@ -2,6 +2,8 @@
 #pragma once
 #include <sys/types.h>
 
+#include "base/list.h"
+#include "runtime/box_life.h"
 #include "runtime/docker/agent_socket.h"
 #include "runtime/docker/agentless.h"
 #include "runtime/docker/call.h"
@@ -47,6 +49,7 @@ struct docker {
 };
 
 struct box {
+    struct box_life life; /* first */
     struct docker *d;
     struct box *next;
     char id[IDENT_MAX];

@@ -51,12 +51,8 @@ static void job_run_next(struct docker *d)
 
 static void job_submit(struct docker *d, struct docker_net_job *j)
 {
-    struct docker_net_job **at = &d->net_first;
-    bool is_idle = !*at;
-    while (*at)
-        at = &(*at)->next;
-    *at = j;
-    if (is_idle)
+    LIST_APPEND(d->net_first, j);
+    if (d->net_first == j)
         job_run_next(d);
 }
 

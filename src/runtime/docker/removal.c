@@ -53,10 +53,7 @@ static void sweep_done(struct sweeping *s);
 
 static void ending_finish(struct ending *e, const struct err *err)
 {
-    struct ending **at = &e->d->end.first;
-    while (*at != e)
-        at = &(*at)->next;
-    *at = e->next;
+    LIST_TAKE(e->d->end.first, e);
     if (e->fn && !docker_call_is_over(err))
         e->fn(e->arg, err);
     if (e->sweep && err)

@@ -134,10 +134,9 @@ static struct fake_fate fate_of(struct fake_host *h, enum fake_op op, const char
 
 static void notice_gone(struct box *box)
 {
-    struct call c = { .kind = CALL_NOTICE, .fn.notice = box->gone_fn, .arg = box->gone_arg, .box = box };
-    if (box->gone_fn)
+    struct call c = { .kind = CALL_NOTICE, .fn.notice = box->life.gone_fn, .arg = box->life.gone_arg, .box = box };
+    if (STEAL(box->life.gone_fn))
         fake_post(box->f, &c, 0);
-    box->gone_fn = NULL;
 }
 
 static void kill_box(struct fake_box *fb)
@@ -266,10 +265,7 @@ const char *fake_complaint(const struct fake_host *h)
 
 static void call_free(struct call *c)
 {
-    struct call **at = &c->f->calls;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_TAKE(c->f->calls, c);
     timer_free(c->timer);
     free(c->folder);
     free(c);
@@ -299,10 +295,7 @@ static void on_answer(void *arg)
 {
     struct call *c = arg, now = *c;
     const struct err *err = c->err.code ? &c->err : NULL;
-    struct call **at = &c->f->calls; /* before the callback: it may start another call, or free the driver */
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_TAKE(c->f->calls, c); /* before the callback: it may start another call, or free the driver */
     switch (c->kind) {
     case CALL_READY:
         c->fn.ready(c->arg, now.box, now.fds[0], err);
@@ -331,14 +324,12 @@ static void on_answer(void *arg)
 
 void fake_post(struct fake *f, const struct call *what, int64_t delay_ms)
 {
-    struct call *c = xzalloc(sizeof(*c)), **at = &f->calls;
+    struct call *c = xzalloc(sizeof(*c));
     *c = *what;
     c->f = f;
     if (c->kind != CALL_READY && c->kind != CALL_EGRESS)
         c->fds[0] = c->fds[1] = NO_FD;
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
+    LIST_APPEND(f->calls, c);
     c->timer = timer_new(f->base.loop, delay_ms, 0, on_answer, c);
 }
 
@@ -529,17 +520,9 @@ static json_t *fake_save(struct box *box)
 static void fake_on_gone(struct box *box, loop_fn *fn, void *arg)
 {
     assert(box->magic == FAKE_BOX_MAGIC);
-    box->gone_fn = fn;
-    box->gone_arg = arg;
+    box_life_on_gone(box, fn, arg);
     if (box->fb->is_dead)
         notice_gone(box);
-}
-
-static void fake_on_late(struct box *box, loop_fn *fn, void *arg)
-{
-    assert(box->magic == FAKE_BOX_MAGIC);
-    box->late_fn = fn;
-    box->late_arg = arg;
 }
 
 static char *fake_last_words(struct box *box)
@@ -586,8 +569,10 @@ static void set_paused(struct box *box, bool is_paused, box_done_fn *fn, void *a
     struct fake_fate fate;
     struct err err = ERR_INIT;
     if (fake_begin_alive(box, is_paused ? FAKE_PAUSE : FAKE_RESUME, &fate, &err)) {
-        struct call late = { .kind = CALL_NOTICE, .fn.notice = box->late_fn, .arg = box->late_arg, .box = box };
-        if (box->fb->is_paused && !is_paused && box->late_fn)
+        struct call late = {
+            .kind = CALL_NOTICE, .fn.notice = box->life.late_fn, .arg = box->life.late_arg, .box = box
+        };
+        if (box->fb->is_paused && !is_paused && box->life.late_fn)
             fake_post(box->f, &late, fate.delay_ms);
         box->fb->is_paused = is_paused;
         if (box->agent)
@@ -784,7 +769,7 @@ static const struct runtime_ops fake_ops = {
     .adopt = fake_adopt,
     .save = fake_save,
     .on_gone = fake_on_gone,
-    .on_late = fake_on_late,
+    .on_late = box_life_on_late,
     .console_text = fake_last_words,
     .destroy = fake_destroy,
     .forget = fake_forget,

@@ -1,6 +1,8 @@
 /* What the parts of the fake driver share. Private to runtime/fake/. */
 #pragma once
+#include "base/list.h"
 #include "base/map.h"
+#include "runtime/box_life.h"
 #include "runtime/fake/fake.h"
 
 #define FAKE_BOX_MAGIC 0xfa4eb0c5u
@@ -62,12 +64,11 @@ struct call {
 };
 
 struct box {
+    struct box_life life; /* first */
     unsigned magic;
     struct fake *f;
     struct fake_box *fb;
     struct fakeagent *agent;
-    loop_fn *gone_fn, *late_fn;
-    void *gone_arg, *late_arg;
 };
 
 struct fake_network {

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "guest/proto.h"
 
 #define PIECE_MAX 32768u
@@ -256,10 +257,7 @@ static struct task *task_new(struct fakeagent *a, enum task_kind kind, uint32_t 
 
 static void task_free(struct task *t)
 {
-    struct task **at = &t->a->tasks;
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
+    LIST_TAKE(t->a->tasks, t);
     timer_free(t->timer);
     buf_done(&t->data);
     free(t->path);

@@ -24,6 +24,7 @@
 #include "os/cgroup.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
+#include "runtime/box_life.h"
 #include "runtime/native/native.h"
 #include "runtime/native/plan.h"
 #include "runtime/native/wire.h"
@@ -82,6 +83,7 @@ struct native {
 };
 
 struct box {
+    struct box_life life; /* first */
     unsigned magic;
     struct box *next, **at; /* in n->boxes */
     struct native *n;
@@ -96,8 +98,6 @@ struct box {
     int64_t measured; /* bytes of the host's disk, as last counted */
     int disk_fd;      /* the image of its private disk, only for fstat; -EBADF: it has none */
     struct watch *exit_watch;
-    loop_fn *on_gone;
-    void *gone_arg;
 };
 
 static struct native *native_of(struct runtime *rt)
@@ -122,10 +122,7 @@ static void on_box_exit(void *arg)
     struct box *b = arg;
     (void)box_owner(b);
     b->exit_watch = watch_free(b->exit_watch);
-    loop_fn *fn = b->on_gone;
-    b->on_gone = NULL;
-    if (fn)
-        fn(b->gone_arg);
+    box_life_gone(b);
 }
 
 static struct box *box_free(struct box *b)
@@ -360,32 +357,13 @@ static void submit(struct native *n, struct message *m, struct pending *p)
     watch_set(n->launcher.watch, LOOP_READ | LOOP_WRITE);
 }
 
-struct refusal {
-    struct err err;
-    box_ready_fn *fn;
-    void *arg;
-};
-
-static void deliver_refusal(void *arg)
-{
-    CLEANUP(free_p) struct refusal *r = arg;
-    r->fn(r->arg, NULL, NO_FD, &r->err);
-}
-
-static void create_refuse(struct native *n, const struct err *err, box_ready_fn *fn, void *arg)
-{
-    struct refusal *r = xzalloc(sizeof(*r));
-    *r = (struct refusal){ .err = *err, .fn = fn, .arg = arg };
-    loop_defer(n->rt.loop, deliver_refusal, r);
-}
-
 static void native_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct native *n = native_of(rt);
     struct err err = ERR_INIT;
     size_t bytes = 0;
     if (native_plan_check(plan, &bytes, &err) < 0) {
-        create_refuse(n, &err, fn, arg);
+        box_life_refuse(rt->loop, fn, arg, &err);
         return;
     }
     struct message *m = message_new(WIRE_CREATE, bytes);
@@ -427,8 +405,7 @@ static json_t *native_save(struct box *b)
 static void native_on_gone(struct box *b, loop_fn *fn, void *arg)
 {
     struct native *n = box_owner(b);
-    b->on_gone = fn;
-    b->gone_arg = arg;
+    box_life_on_gone(b, fn, arg);
     if (!b->exit_watch)
         (void)loop_on_exit(n->rt.loop, b->pidfd, on_box_exit, b, &b->exit_watch); /* fails only when out of memory */
 }

@@ -79,11 +79,9 @@ int vm_ready_open(struct vm *vm, struct err *err)
 
 void vm_ready_when(struct vm *vm, loop_fn *fn, void *arg)
 {
-    struct vm_ready_wait *w = xzalloc(sizeof(*w)), **at = &vm->waits;
+    struct vm_ready_wait *w = xzalloc(sizeof(*w));
     *w = (struct vm_ready_wait){ .fn = fn, .arg = arg };
-    while (*at)
-        at = &(*at)->next;
-    *at = w;
+    LIST_APPEND(vm->waits, w);
 }
 
 void vm_ready_end(struct vm *vm)

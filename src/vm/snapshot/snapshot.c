@@ -64,10 +64,7 @@ char *vm_snapshot_folder(const struct vm *vm, const char *id)
 
 static void saving_free(struct vm_saving *s)
 {
-    struct vm_saving **at = &s->vm->savings;
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
+    LIST_TAKE(s->vm->savings, s);
     if (s->disk >= 0)
         (void)close(s->disk); /* written by others */
     if (s->ram >= 0)
@@ -82,8 +79,8 @@ static void on_source_on(void *arg, const struct err *err)
     struct box *box = arg;
     if (err)
         log_event(LOG_WARN, "vm.stands_still", "id", box->id, "why", err->msg, NULL);
-    else if (box->on_late)
-        box->on_late(box->late_arg);
+    else
+        box_life_late(box);
 }
 
 static void release_source(struct vm_saving *s)

@@ -395,11 +395,9 @@ static void source_refuse(struct vm *vm, const struct err *err, vm_source_fn *fn
 
 static void wait_for(struct vm_source *s, vm_source_fn *fn, void *arg)
 {
-    struct waiter *w = xzalloc(sizeof(*w)), **at = &s->waiters;
+    struct waiter *w = xzalloc(sizeof(*w));
     *w = (struct waiter){ .fn = fn, .arg = arg };
-    while (*at)
-        at = &(*at)->next;
-    *at = w;
+    LIST_APPEND(s->waiters, w);
 }
 
 /* The probe is over: use a template, join a build under way, or start one. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "os/vm_handshake.h"
 #include "vm/snapshot/copy.h"
 #include "vm/vmm/firecracker_api.h"
@@ -316,11 +317,8 @@ struct call {
 static void on_patched(void *arg, json_t *answer, const struct err *err)
 {
     CLEANUP(free_p) struct call *c = arg;
-    struct call **at = &c->vmm->calls;
     (void)answer;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_TAKE(c->vmm->calls, c);
     c->fn(c->arg, err);
 }
 

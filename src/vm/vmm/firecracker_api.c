@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/utf8.h"
 #include "http/client.h"
 #include "os/unixsock.h"
@@ -147,16 +148,14 @@ static void on_turn(void *arg)
 void firecracker_api_run(struct firecracker_api *c, const struct firecracker_api_request *req, firecracker_api_fn *fn,
                          void *arg)
 {
-    struct job *j = xzalloc(sizeof(*j)), **at = &c->first;
+    struct job *j = xzalloc(sizeof(*j));
     *j = (struct job){ .timeout_ms = req->timeout_ms, .fn = fn, .arg = arg };
     (void)snprintf(j->method, sizeof(j->method), "%s", req->method);
     (void)snprintf(j->path, sizeof(j->path), "%s", req->path);
     if (req->body)
         j->body = json_write(req->body, &j->body_len);
     json_decref(req->body);
-    while (*at)
-        at = &(*at)->next;
-    *at = j;
+    LIST_APPEND(c->first, j);
     if (c->first == j)
         timer_set(c->turn, 0, 0);
 }

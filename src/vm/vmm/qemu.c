@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "base/list.h"
 #include "os/vm_handshake.h"
 #include "vm/vmm/qmp.h"
 #include "vm/vmm/vmm.h"
@@ -212,10 +213,7 @@ static void unplug_over(struct unplugging *u, const struct err *err);
 
 static void resuming_free(struct resuming *r)
 {
-    struct resuming **at = &r->m->resumings;
-    while (*at != r)
-        at = &(*at)->next;
-    *at = r->next;
+    LIST_TAKE(r->m->resumings, r);
     timer_free(r->again);
     free(r);
 }
@@ -531,10 +529,7 @@ static void qemu_plug(struct vmm *m, const struct vmm_drive *d, vmm_fn *fn, void
 
 static void unplug_over(struct unplugging *u, const struct err *err)
 {
-    struct unplugging **at = &u->m->unpluggings;
-    while (*at != u)
-        at = &(*at)->next;
-    *at = u->next;
+    LIST_TAKE(u->m->unpluggings, u);
     u->fn(u->arg, err);
     free(u);
 }

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "os/seqsock.h"
 #include "os/unixsock.h"
 
@@ -228,12 +229,10 @@ void qmp_run(struct qmp *q, const char *command, json_t *args, int fd, struct qm
     JSON_OWNED msg = json_pack("{s:s}", "execute", command);
     if (args)
         (void)json_object_set_new(msg, "arguments", args);
-    struct command *c = xzalloc(sizeof(*c)), **at = &q->first;
+    struct command *c = xzalloc(sizeof(*c));
     *c = (struct command){ .fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : NO_FD, .then = then };
     c->text = json_write(msg, &c->len);
     (void)snprintf(c->name, sizeof(c->name), "%s", command);
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
+    LIST_APPEND(q->first, c);
     command_send_next(q);
 }
