@@ -12,20 +12,20 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/box_root.h"
+#include "agent/loop.h"
 #include "agent/vm_init.h"
 #include "agent/vm_root.h"
+#include "agent/vm_uevent.h"
 #include "os/mount.h"
 #include "os/proc.h"
 
 #define CMDLINE_MAX 4096
 #define ORDER_MAX   8192
 #define NAME_BYTES  128
-#define DEVICE_MS   30000 /* from the last module to the last device */
-#define DEVICE_STEP 2
+#define DEVICE_S    30 /* from the last module to the last device */
 #define OOM_NEVER   "-1000"
 
 struct boot {
@@ -110,13 +110,10 @@ static void load_modules(struct boot *b)
     }
 }
 
-static void wait_a_little(int *waited_ms, const char *what)
+static void await_device(int uevents, uint64_t end_us, const char *what)
 {
-    struct timespec step = { .tv_nsec = DEVICE_STEP * 1000000 };
-    if (*waited_ms >= DEVICE_MS)
-        vm_init_end("no %s after %d s: a device or the module for it is missing", what, DEVICE_MS / 1000);
-    (void)nanosleep(&step, NULL);
-    *waited_ms += DEVICE_STEP;
+    if (!vm_uevent_wait(uevents, end_us))
+        vm_init_end("no %s after %d s: a device or the module for it is missing", what, DEVICE_S);
 }
 
 /* Finds a port of the serial device by its number there. The device's own number is not fixed: it counts all virtio
@@ -144,7 +141,8 @@ static void find_devices(struct boot *b)
     static const char key[] = "iii.channel=";
     char channel[16] = "";
     struct stat st;
-    int ms = 0;
+    int uevents = vm_uevent_open();
+    uint64_t end = agent_loop_now_us() + DEVICE_S * 1000000u;
     for (const char *p = b->cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
         if (strncmp(p, key, strlen(key)) == 0) {
             const char *from = strchr(p, '=') + 1;
@@ -154,13 +152,15 @@ static void find_devices(struct boot *b)
     if (!is_serial && strcmp(channel, "vsock") != 0)
         vm_init_end("the kernel's command line needs iii.channel=serial or iii.channel=vsock, not \"%s\"", channel);
     while (stat("/dev/vda", &st) < 0)
-        wait_a_little(&ms, "/dev/vda");
+        await_device(uevents, end, "/dev/vda");
     while (stat("/dev/vdb", &st) < 0)
-        wait_a_little(&ms, "/dev/vdb");
+        await_device(uevents, end, "/dev/vdb");
     while (is_serial && !find_port("p1", b->port, sizeof(b->port)))
-        wait_a_little(&ms, "serial port /dev/vport*p1");
+        await_device(uevents, end, "serial port /dev/vport*p1");
     while (is_serial && !find_port("p2", b->notes, sizeof(b->notes)))
-        wait_a_little(&ms, "serial port /dev/vport*p2");
+        await_device(uevents, end, "serial port /dev/vport*p2");
+    if (uevents >= 0)
+        (void)close(uevents);
     b->root.port = is_serial ? b->port : NULL;
 }
 

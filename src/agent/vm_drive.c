@@ -12,13 +12,13 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/loop.h"
+#include "agent/vm_uevent.h"
 #include "os/mount.h"
 
-#define DEVICE_MS    10000 /* from the host's note to the device */
-#define DEVICE_STEP  2
+#define DEVICE_S     10                /* from the host's note to the device */
 #define SERIAL_PAGE  "device/vpd_pg80" /* below a device of /sys/block */
 #define PAGE_HEADER  4
 #define DEVICE_BYTES 32
@@ -54,14 +54,14 @@ static bool find_device(const char *serial, char ret[DEVICE_BYTES])
 
 static int wait_for_device(struct box_root *b, const char *serial, char ret[DEVICE_BYTES])
 {
-    struct timespec step = { .tv_nsec = DEVICE_STEP * 1000000 };
-    for (int ms = 0; ms < DEVICE_MS; ms += DEVICE_STEP) {
-        int fd = find_device(serial, ret) ? open(ret, O_RDONLY | O_CLOEXEC) : -1; /* it is visible before it works */
-        if (fd >= 0)
-            return close(fd);
-        (void)nanosleep(&step, NULL);
-    }
-    return box_root_fail(b, -ENODEV, "no drive %s after %d s", serial, DEVICE_MS / 1000);
+    int uevents = vm_uevent_open(), fd;
+    uint64_t end = agent_loop_now_us() + DEVICE_S * 1000000u;
+    do /* it is visible before it works, and announced when it works */
+        fd = find_device(serial, ret) ? open(ret, O_RDONLY | O_CLOEXEC) : -1;
+    while (fd < 0 && vm_uevent_wait(uevents, end));
+    if (uevents >= 0)
+        (void)close(uevents);
+    return fd >= 0 ? close(fd) : box_root_fail(b, -ENODEV, "no drive %s after %d s", serial, DEVICE_S);
 }
 
 /* --- in the child --- */

@@ -1,8 +1,10 @@
 #include "cli/cmd_audit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,8 +15,6 @@
 #include "cli/duration.h"
 #include "cli/engine_connect.h"
 #include "store/audit_file.h"
-
-#define LOOK_US 200000 /* between two polls of tail --follow */
 
 /* Which lines to show, and how. */
 struct view {
@@ -102,7 +102,13 @@ static int show_lines(const struct verbs_args *a, long long most, bool is_follow
     v.since_ms = since ? clock_wall_ms() - ms : 0;
     v.kept = v.most ? xzalloc((size_t)v.most * sizeof(*v.kept)) : NULL;
     CLEANUP(free_p) char *dir = data_folder_of(a);
-    int r = audit_file_each(dir, take_line, &v, &err);
+    CLEANUP(free_p) char *folder = xasprintf("%s/" AUDIT_FILE_FOLDER, dir);
+    CLEANUP(close_fd_p) int changes = is_following ? inotify_init1(IN_CLOEXEC) : NO_FD; /* before the first look */
+    int r = 0;
+    if (is_following && (changes < 0 || inotify_add_watch(changes, folder, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0))
+        r = err_sys(&err, -errno, "watch %s", folder);
+    if (r == 0)
+        r = audit_file_each(dir, take_line, &v, &err);
     size_t kept = (size_t)v.most;
     for (size_t i = v.n > kept ? v.n - kept : 0; i < v.n; i++) {
         char *line = v.kept[i % kept];
@@ -112,8 +118,9 @@ static int show_lines(const struct verbs_args *a, long long most, bool is_follow
     free(STEAL(v.kept));
     v.most = 0; /* what comes from now on is shown at once */
     while (r == 0 && is_following && fflush(stdout) == 0) {
-        (void)usleep(LOOK_US);
-        r = audit_file_each(dir, take_line, &v, &err);
+        char events[4096]; /* what they say does not matter */
+        r = read(changes, events, sizeof(events)) < 0 ? err_sys(&err, -errno, "watch %s", folder)
+                                                      : audit_file_each(dir, take_line, &v, &err);
     }
     return r < 0 ? engine_connect_fail_text(err.msg) : 0;
 }

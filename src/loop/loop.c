@@ -206,6 +206,12 @@ void loop_run(struct loop *l)
     (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* non-zero only says that handles are left, which is expected */
 }
 
+void loop_run_until(struct loop *l, bool (*is_over)(const void *arg), const void *arg)
+{
+    while (!is_over(arg))
+        (void)uv_run(&l->uv, UV_RUN_ONCE); /* as above */
+}
+
 void loop_stop(struct loop *l)
 {
     uv_stop(&l->uv);

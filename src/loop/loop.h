@@ -1,6 +1,7 @@
 /* The event loop: libuv behind our own names. One thread; nothing that runs on it may block.
  * Freeing a watch or timer inside its own callback is legal. May include: base/, os/. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -13,9 +14,10 @@ struct timer;
 int loop_new(struct loop **ret, struct err *err);
 struct loop *loop_free(struct loop *l); /* everything made on it must be freed before */
 DEFINE_CLEANUP(struct loop *, loop_free)
-void loop_run(struct loop *l);             /* until loop_stop() */
-void loop_stop(struct loop *l);            /* from any callback */
-int64_t loop_now_ms(const struct loop *l); /* monotonic, cached per turn */
+void loop_run(struct loop *l);                                                          /* until loop_stop() */
+void loop_stop(struct loop *l);                                                         /* from any callback */
+void loop_run_until(struct loop *l, bool (*is_over)(const void *arg), const void *arg); /* asked after each turn */
+int64_t loop_now_ms(const struct loop *l);                                              /* monotonic, cached per turn */
 
 /* Descriptors, level-triggered. The watch does not own the fd: free the watch before closing it. */
 enum { LOOP_READ = 1, LOOP_WRITE = 2, LOOP_HUP = 4 };

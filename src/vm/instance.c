@@ -6,8 +6,9 @@
  * vm_instance_kill() or vm_instance_forget(); a start that fails kills the VM and frees the handle.
  *
  * The VMM outlives the daemon. vm_instance_adopt() finds it again by name, pid and start time. The console is read
- * by a timer in bounded pieces, so that a guest's output cannot starve the loop; its last lines explain a failure. A
- * process that exits before its control socket is ready fails the start; a later exit is reported by on_gone once. */
+ * in bounded pieces with a pause after each, so that a guest's output cannot starve the loop; its last lines explain a
+ * failure. A process that exits before its control socket is ready fails the start; a later exit is reported by on_gone
+ * once. */
 #include "vm/instance.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@
 #include "os/unixsock.h"
 #include "vm/console.h"
 
-#define CONSOLE_MS    50 /* a guest may write as fast as it can: reads are bounded, the rest waits or is lost */
+#define CONSOLE_MS    50 /* between reads: a guest may write as fast as it can, the rest waits or is lost */
 #define CONSOLE_BYTES 16384
 #define CONSOLE_LAST  64 /* pieces read at once after the VMM exited: more than a socket holds */
 
@@ -49,7 +50,8 @@ struct vm_instance {
     struct freezing *freezings;
     int box_fd; /* the VMM's folder, or NO_FD */
     int console, errors;
-    struct timer *console_timer;
+    struct watch *output_watches[2]; /* of both */
+    struct timer *console_timer;     /* of the pause */
     struct vm_console text;
     bool is_starting;   /* the tool has not replied yet */
     bool is_unwanted;   /* killed before the tool replied */
@@ -117,28 +119,44 @@ struct vm_channel *vm_instance_note(struct vm_instance *m, struct vm_channel_opt
 
 /* --- the console --- */
 
-/* False: nothing was there to read. */
-static bool read_piece(struct vm_instance *m)
+/* The descriptor does not block. As read(). */
+static ssize_t read_piece(struct vm_instance *m, int fd)
 {
     char piece[CONSOLE_BYTES];
-    ssize_t n = m->console < 0 ? -1 : read(m->console, piece, sizeof(piece)); /* both descriptors are non-blocking */
+    ssize_t n = fd < 0 ? -1 : read(fd, piece, sizeof(piece));
     if (n > 0)
         vm_console_add(&m->text, piece, (size_t)n);
-    ssize_t more = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
-    if (more > 0)
-        vm_console_add(&m->text, piece, (size_t)more);
-    return n > 0 || more > 0;
+    return n;
 }
 
-static void read_console(void *arg)
+static void console_listen(struct vm_instance *m, int events)
 {
-    (void)read_piece(arg);
+    for (size_t i = 0; i < 2; i++)
+        if (m->output_watches[i])
+            watch_set(m->output_watches[i], events);
+}
+
+static void console_on_pause_over(void *arg)
+{
+    console_listen(arg, LOOP_READ);
+}
+
+static void console_on_output(void *arg, int events)
+{
+    struct vm_instance *m = arg;
+    const int fds[] = { m->console, m->errors };
+    (void)events;
+    console_listen(m, 0);
+    for (size_t i = 0; i < 2; i++)
+        if (read_piece(m, fds[i]) == 0) /* it has ended */
+            m->output_watches[i] = watch_free(m->output_watches[i]);
+    timer_set(m->console_timer, CONSOLE_MS, 0);
 }
 
 /* Reads what was written since the last timer tick first: a guest that crashes writes most of its output then. */
 char *vm_instance_console_text(struct vm_instance *m)
 {
-    for (int i = 0; i < CONSOLE_LAST && read_piece(m); i++)
+    for (int i = 0; i < CONSOLE_LAST && (read_piece(m, m->console) > 0 || read_piece(m, m->errors) > 0); i++)
         ;
     return vm_console_text(&m->text);
 }
@@ -156,9 +174,12 @@ static void open_console(struct vm_instance *m)
 {
     CLEANUP(free_p) char *path = own_path(m, "console");
     m->console = m->site->vmm->has_vsock ? find_console(m) : unixsock_dial(path);
-    if (m->console < 0)
-        return; /* only the console text for error messages is lost */
-    m->console_timer = timer_new(m->site->loop, CONSOLE_MS, CONSOLE_MS, read_console, m);
+    m->console_timer = timer_new(m->site->loop, -1, 0, console_on_pause_over, m);
+    /* On failure only the console text for error messages is lost. */
+    const int fds[] = { m->console, m->errors };
+    for (size_t i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            (void)watch_new(m->site->loop, fds[i], LOOP_READ, console_on_output, m, &m->output_watches[i]);
 }
 
 /* --- pause and resume --- */
@@ -214,6 +235,8 @@ static void instance_free(struct vm_instance *m)
     for (struct freezing *f = m->freezings; f; f = f->next)
         f->m = NULL;
     watch_free(m->exit);
+    watch_free(m->output_watches[0]);
+    watch_free(m->output_watches[1]);
     timer_free(m->console_timer);
     m->site->vmm->close(m->control);
     int fds[] = { m->pidfd, m->console, m->errors, m->box_fd };

@@ -20,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/strlist.h"
 #include "os/cgroup.h"
 #include "os/mount.h"
@@ -39,7 +39,7 @@
 #include "vm/vmm/jail.h"
 
 #define SOCKET_FD 3
-#define KILL_MS   10000
+#define KILL_US   10000000
 #define FREEZE_MS 5000
 #define PIDS_MAX  64 /* of a VMM, which has one process and a few threads */
 
@@ -105,14 +105,21 @@ static int open_process(const struct tool *t, struct err *err)
     return steal_fd(&pidfd);
 }
 
+/* Waits until end_us. */
+static bool has_exited(int pidfd, int64_t end_us)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    int64_t left = end_us - clock_mono_us();
+    return poll(&p, 1, left > 0 ? (int)(left / 1000) + 1 : 0) == 1;
+}
+
 /* Kills a VM that has no control group. */
 static int kill_process(const struct tool *t, struct err *err)
 {
     CLEANUP(close_fd_p) int pidfd = open_process(t, err);
     if (pidfd < 0)
         return pidfd == -ESRCH ? 0 : pidfd;
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
-    if (proc_signal(pidfd, SIGKILL) < 0 || poll(&p, 1, KILL_MS) != 1)
+    if (proc_signal(pidfd, SIGKILL) < 0 || !has_exited(pidfd, clock_mono_us() + KILL_US))
         return err_set(err, ERR_INTERNAL, 0, "process %d does not exit", t->q.pid);
     return 0;
 }
@@ -160,38 +167,32 @@ static bool is_instance(const char *pid, const char *name)
            theirs.st_ino != ours.st_ino;
 }
 
-static unsigned kill_all_named(const char *name)
+/* Kills those there are now and waits for them. Returns how many there were, or -EBUSY. */
+static int kill_all_named(const char *name, int64_t end_us)
 {
     DIR *d = opendir("/proc");
-    unsigned n = 0;
+    int n = 0;
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
         CLEANUP(close_fd_p) int pidfd = proc_open((pid_t)strtol(e->d_name, NULL, 10));
         if (pidfd < 0 || !is_instance(e->d_name, name)) /* checked while we hold the pidfd: the pid cannot be reused */
             continue;
-        n++;
         (void)proc_signal(pidfd, SIGKILL); /* already gone is fine */
+        n = n >= 0 && has_exited(pidfd, end_us) ? n + 1 : -EBUSY;
     }
     if (d)
         (void)closedir(d);
     return n;
 }
 
-static void sleep_briefly(void)
-{
-    struct timespec ts = { .tv_nsec = 2000000 };
-    (void)nanosleep(&ts, NULL);
-}
-
 static int kill_named(const struct tool *t, struct err *err)
 {
-    for (int waited = 0; waited < KILL_MS; waited += 2) {
-        if (kill_all_named(t->q.name) == 0)
-            return 0;
-        sleep_briefly();
-    }
-    return err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name);
+    int64_t end_us = clock_mono_us() + KILL_US;
+    int n = kill_all_named(t->q.name, end_us);
+    while (n > 0) /* one of them may have started another */
+        n = kill_all_named(t->q.name, end_us);
+    return n < 0 ? err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name) : 0;
 }
 
 static int end_processes(struct tool *t, struct err *err)
@@ -203,13 +204,19 @@ static int end_processes(struct tool *t, struct err *err)
         return r;
     if (cgroup_open(&t->host, name, &group) < 0)
         return t->q.pid ? kill_process(t, err) : kill_named(t, err);
-    for (int waited = 0; waited < KILL_MS; waited += 2) {
+    int64_t end_us = clock_mono_us() + KILL_US;
+    do {
+        pid_t pids[PIDS_MAX];
+        size_t n = cgroup_pids(&group, pids, PIDS_MAX);
         (void)cgroup_kill(&group); /* empty is fine */
+        while (n-- > 0) {
+            CLEANUP(close_fd_p) int pidfd = proc_open(pids[n]);
+            (void)(pidfd >= 0 && has_exited(pidfd, end_us)); /* one that does not exit keeps the group busy */
+        }
         r = cgroup_is_empty(&group) ? cgroup_remove(&group) : -EBUSY;
         if (r != -EBUSY)
             return r < 0 ? err_sys(err, r, "remove control group %s", name) : 0;
-        sleep_briefly();
-    }
+    } while (clock_mono_us() < end_us);
     return err_set(err, ERR_INTERNAL, EBUSY, "processes of cgroup %s do not exit", name);
 }
 

@@ -628,16 +628,10 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .has_store = true };
 }
 
-static bool is_idle(const struct vm *vm)
+static bool is_idle(const void *arg)
 {
+    const struct vm *vm = arg;
     return !vm->site.calls.first && !vm->n_works && !vm->n_flushings && !vm->sources && !vm->makings && !vm->savings;
-}
-
-static void check_idle(void *arg)
-{
-    struct vm *vm = arg;
-    if (is_idle(vm))
-        loop_stop(vm->base.loop);
 }
 
 /* Waits for everything under way: nobody else would kill a VM that is being started. */
@@ -654,10 +648,7 @@ static void vm_drain(struct vm *vm)
         if (!m->is_busy)
             making_fail(m, &over);
     }
-    struct timer *t = timer_new(vm->base.loop, 0, 5, check_idle, vm);
-    while (!is_idle(vm)) /* the end of one operation may start the next */
-        loop_run(vm->base.loop);
-    timer_free(t);
+    loop_run_until(vm->base.loop, is_idle, vm); /* the end of one operation may start the next */
 }
 
 static struct runtime *vm_free(struct runtime *rt)

@@ -134,8 +134,7 @@ static int try_group(const struct cgroup_host *host)
         r = pid < 0 ? -errno : -WEXITSTATUS(wait_gently((pid_t)pid));
         cgroup_join_done(&join);
     }
-    for (int i = 0; i < 100 && cgroup_remove(&cg) == -EBUSY; i++)
-        (void)usleep(1000);
+    (void)cgroup_remove(&cg); /* its only process is reaped; cgroup_host_remove() tries again */
     return r;
 }
 
