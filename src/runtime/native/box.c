@@ -203,34 +203,31 @@ static int box_spawn(struct native_box_site *site, struct native_box *c, int sta
     return 0;
 }
 
-static bool take_slot(struct native_box_site *site, struct native_box *c, uint32_t slot)
-{
-    if (slot >= IDRANGE_POOL_SLOTS || site->slots[slot / 8] & (1u << slot % 8))
-        return false;
-    site->slots[slot / 8] |= (uint8_t)(1u << slot % 8);
-    c->slot = slot;
-    c->has_slot = true;
-    return true;
-}
-
 static int take_range(struct native_box_site *site, struct native_box *c, struct idrange *ret, struct err *err)
 {
     if (!site->is_root) {
         *ret = site->own;
         return 0;
     }
-    for (uint32_t i = 0; i < IDRANGE_POOL_SLOTS && !c->has_slot; i++)
-        (void)take_slot(site, c, site->next_slot++ % IDRANGE_POOL_SLOTS); /* in use: try the next */
+    for (uint32_t i = 0; i < IDRANGE_POOL_SLOTS && !c->has_slot; i++) {
+        c->slot = site->next_slot++ % IDRANGE_POOL_SLOTS;
+        c->has_slot = !(site->slots[c->slot / 8] & 1u << c->slot % 8); /* in use: try the next */
+        site->slots[c->slot / 8] |= (uint8_t)(1u << c->slot % 8);
+    }
     if (!c->has_slot)
         return err_set(err, ERR_CAPACITY, 0, "all %u ranges of user ids are in use", IDRANGE_POOL_SLOTS);
     return idrange_slot(c->slot, ret);
 }
 
-static int fill_prepared(struct native_box_site *site, struct native_box *c, struct err *err)
+int native_box_new_prepared(struct native_box_site *site, struct native_box **ret, struct err *err)
 {
     CLEANUP(close_fd_p) int stage_control = NO_FD;
     struct idrange range;
     char group[CGROUP_NAME_MAX], path[64];
+    unsigned char random[8];
+    struct native_box *c = *ret = native_box_alloc(site); /* even half-made: the caller kills it like any other */
+    ident_random(random, sizeof(random));
+    ident_hex(random, sizeof(random), c->name);
     int r = take_range(site, c, &range, err);
     if (r < 0)
         return r;
@@ -257,20 +254,13 @@ static int fill_prepared(struct native_box_site *site, struct native_box *c, str
     return native_box_root_prepare(site, c, err);
 }
 
-int native_box_new_prepared(struct native_box_site *site, struct native_box **ret, struct err *err)
+int native_box_start(struct native_box_site *site, struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    unsigned char random[8];
-    struct native_box *c = native_box_alloc(site);
-    ident_random(random, sizeof(random));
-    ident_hex(random, sizeof(random), c->name);
-    int r = fill_prepared(site, c, err);
-    *ret = c; /* even half-made: the caller kills it like any other */
-    return r;
-}
-
-static int send_plan(struct native_box_site *site, struct native_box *c, const struct wire_request *q, int root,
-                     struct err *err)
-{
+    CLEANUP(close_fd_p) int root = NO_FD;
+    struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
+    int r = native_box_root_mount(site, c, q, &root, err);
+    if (r < 0)
+        return r;
     struct stage_plan plan = { .version = STAGE_PLAN_VERSION,
                                .is_self_mounted = !site->is_root,
                                .has_usr = q->is_host,
@@ -289,19 +279,8 @@ static int send_plan(struct native_box_site *site, struct native_box *c, const s
     int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fd, root, c->dev, c->sys, c->usr };
     size_t n_fds = !site->is_root ? STAGE_FD_ROOT : q->is_host ? STAGE_FDS_MAX : STAGE_FD_USR;
     struct iovec parts[2] = { { &plan, sizeof(plan) }, { paths, plan.extra_len } };
-    int r = seqsock_send(c->control, parts, fds, n_fds);
-    return r < 0 ? err_sys(err, r, "send a box its plan") : 0;
-}
-
-int native_box_start(struct native_box_site *site, struct native_box *c, const struct wire_request *q, struct err *err)
-{
-    CLEANUP(close_fd_p) int root = NO_FD;
-    struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
-    int r = native_box_root_mount(site, c, q, &root, err);
-    if (r >= 0)
-        r = send_plan(site, c, q, root, err);
-    if (r < 0)
-        return r;
+    if ((r = seqsock_send(c->control, parts, fds, n_fds)) < 0)
+        return err_sys(err, r, "send a box its plan");
     /* From here on the stage works in parallel. */
     memcpy(c->id, q->id, sizeof(c->id));
     if (symlinkat(c->id, c->box, "id") < 0)
@@ -325,20 +304,15 @@ void native_box_kill(struct native_box *c)
     native_box_close_start(c);
 }
 
-static bool has_ended(struct native_box *c)
-{
-    siginfo_t info = { 0 };
-    if (c->pidfd < 0)
-        return true;
-    if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0)
-        return info.si_pid != 0;
-    struct pollfd p = { .fd = c->pidfd, .events = POLLIN }; /* adopted: not our child */
-    return poll(&p, 1, 0) == 1;
-}
-
 bool native_box_is_over(struct native_box *c)
 {
-    if (!c->is_ended && !(c->is_ended = has_ended(c)))
+    siginfo_t info = { 0 };
+    struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+    if (!c->is_ended && c->pidfd >= 0 && waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0)
+        c->is_ended = info.si_pid != 0;
+    else if (!c->is_ended) /* adopted: not our child */
+        c->is_ended = c->pidfd < 0 || poll(&p, 1, 0) == 1;
+    if (!c->is_ended)
         return false;
     if (c->has_cgroup && cgroup_remove(&c->cgroup) == -EBUSY)
         return false;
@@ -346,32 +320,26 @@ bool native_box_is_over(struct native_box *c)
     return true;
 }
 
-/* A paused agent accepts no connections, and those of servers that died meanwhile fill its queue. Thaw it for a
- * moment. */
-static int connect_waking(struct native_box *c, const struct sockaddr_un *addr, socklen_t len)
-{
-    int r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
-    if (r != -EAGAIN)
-        return r;
-    if (c->has_cgroup)
-        (void)cgroup_thaw(&c->cgroup); /* if it was not frozen, it is only slow */
-    /* A connect() that may block is woken when the queue has room; no poll() is. */
-    struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
-    if (fcntl(c->conn, F_SETFL, 0) < 0 || setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
-        return -errno;
-    r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
-    if (r == 0 && (fcntl(c->conn, F_SETFL, O_NONBLOCK) < 0 ||
-                   setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) < 0))
-        r = -errno;
-    return r;
-}
-
 static int connect_agent(struct native_box_site *site, struct native_box *c, struct err *err)
 {
+    struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
     struct sockaddr_un addr;
     socklen_t len = socket_address(site, c->name, &addr);
     c->conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int r = c->conn < 0 ? -errno : connect_waking(c, &addr, len);
+    int r = c->conn < 0 || connect(c->conn, (struct sockaddr *)&addr, len) < 0 ? -errno : 0;
+    if (r == -EAGAIN) {
+        /* A paused agent accepts no connections, and those of servers that died meanwhile fill its queue. Thaw it for
+         * a moment; if it was not frozen, it is only slow. A connect() that may block is woken when the queue has
+         * room; no poll() is. */
+        if (c->has_cgroup)
+            (void)cgroup_thaw(&c->cgroup);
+        bool is_done = fcntl(c->conn, F_SETFL, 0) == 0 &&
+                       setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+                       connect(c->conn, (struct sockaddr *)&addr, len) == 0 &&
+                       fcntl(c->conn, F_SETFL, O_NONBLOCK) == 0 &&
+                       setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) == 0;
+        r = is_done ? 0 : -errno;
+    }
     return r < 0 ? err_set(err, ERR_GONE, -r, "connect to the agent of box %s", c->name) : 0;
 }
 
@@ -408,19 +376,11 @@ static bool read_note(const struct native_box_site *site, const char *name, stru
     return true;
 }
 
-/* The server is untrusted: the process it names must be the one that the launcher recorded when it made the box, in
- * a folder that only launchers write. Otherwise another process could be killed, entered or mounted into. */
-static bool is_noted(const struct native_box_site *site, const struct wire_request *q)
-{
-    struct native_box note;
-    return read_note(site, q->name, &note) && note.pid == q->pid && note.start_time == q->start_time &&
-           (!site->is_root || note.slot == q->slot);
-}
-
 int native_box_adopt(struct native_box_site *site, const struct wire_request *q, struct native_box **ret,
                      struct err *err)
 {
     char group[CGROUP_NAME_MAX];
+    struct native_box note;
     CLEANUP(native_box_free_p) struct native_box *c = native_box_alloc(site);
     memcpy(c->name, q->name, sizeof(c->name));
     memcpy(c->id, q->id, sizeof(c->id));
@@ -431,8 +391,12 @@ int native_box_adopt(struct native_box_site *site, const struct wire_request *q,
     c->start_time = q->start_time;
     c->is_paused = q->is_paused;
     c->pidfd = proc_open(q->pid);
-    /* The start time is read after the pidfd is open: if it matches, the pidfd is of that very process. */
-    if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time || !is_noted(site, q))
+    /* The start time is read after the pidfd is open: if it matches, the pidfd is of that very process. The server is
+     * untrusted: the process must be the one that the launcher recorded when it made the box, in a folder that only
+     * launchers write. Otherwise another process could be killed, entered or mounted into. */
+    if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time ||
+        !read_note(site, q->name, &note) || note.pid != q->pid || note.start_time != q->start_time ||
+        (site->is_root && note.slot != q->slot))
         return err_set(err, ERR_GONE, 0, "box %s is no longer running", q->name);
     snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
@@ -468,4 +432,26 @@ struct native_box *native_box_orphan(struct native_box_site *site, const char *n
     if (c->has_cgroup)
         (void)cgroup_kill(&c->cgroup); /* also processes that outlived the first one */
     return c;
+}
+
+/* --- visits --- */
+
+int native_box_visit_join(const struct native_box *c, int namespaces, struct err *err)
+{
+    if (!c->site->is_root && setns(c->pidfd, CLONE_NEWUSER) < 0)
+        return err_sys(err, -errno, "join the user namespace of box %s", c->name);
+    return setns(c->pidfd, namespaces) < 0 ? err_sys(err, -errno, "join the namespaces of box %s", c->name) : 0;
+}
+
+int native_box_visit_open(const struct native_box *c, const char *kind, struct err *err)
+{
+    char path[64];
+    struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+    snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)c->pid, kind);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open the %s namespace of box %s", kind, c->name);
+    if (poll(&p, 1, 0) != 0) /* checked last: if the process still lives, the pid was not reused */
+        return err_set(err, ERR_GONE, 0, "box %s has ended", c->name);
+    return steal_fd(&fd);
 }

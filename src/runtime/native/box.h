@@ -109,6 +109,12 @@ void native_box_reserve(struct native_box_site *site, const char *name);
 /* A box without a record, by its folder or cgroup: to be killed. */
 struct native_box *native_box_orphan(struct native_box_site *site, const char *name);
 
+/* For visits (runtime/visit.h), in the child: joins the box's namespaces (CLONE_NEW*). Without root, its user
+ * namespace first, which gives the rights. */
+int native_box_visit_join(const struct native_box *c, int namespaces, struct err *err);
+/* A namespace ("user", "net") of a living box: descriptor, or -errno. */
+int native_box_visit_open(const struct native_box *c, const char *kind, struct err *err);
+
 /* box_root.c: the root file system of a box. */
 int native_box_root_prepare(struct native_box_site *site, struct native_box *c,
                             struct err *err); /* for a prepared box: folders, fixed mounts */

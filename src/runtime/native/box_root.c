@@ -103,13 +103,6 @@ int native_box_root_usr(struct native_box_site *site, struct native_box *c, stru
     return r < 0 ? err_sys(err, r, "clone the host's /usr") : 0;
 }
 
-static int write_pid(const struct native_box *c, struct err *err)
-{
-    char text[64];
-    snprintf(text, sizeof(text), "%d:%llu:%u", (int)c->pid, (unsigned long long)c->start_time, c->slot);
-    return symlinkat(text, c->box, "pid") < 0 ? err_sys(err, -errno, "note the pid of box %s", c->name) : 0;
-}
-
 static int make_upper(int at, struct err *err)
 {
     int r = 0;
@@ -121,18 +114,18 @@ static int make_upper(int at, struct err *err)
 
 int native_box_root_prepare(struct native_box_site *site, struct native_box *c, struct err *err)
 {
-    CLEANUP(close_fd_p) int box = NO_FD;
+    char note[64];
     int r = make_folder(site->boxes_fd, c->name, 0700, err);
     if (r < 0)
         return r;
-    box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (box < 0)
+    c->box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (c->box < 0)
         return err_sys(err, -errno, "open box folder %s", c->name);
-    if ((r = make_upper(box, err)) < 0)
+    if ((r = make_upper(c->box, err)) < 0)
         return r;
-    c->box = steal_fd(&box);
-    if ((r = write_pid(c, err)) < 0)
-        return r;
+    snprintf(note, sizeof(note), "%d:%llu:%u", (int)c->pid, (unsigned long long)c->start_time, c->slot);
+    if (symlinkat(note, c->box, "pid") < 0)
+        return err_sys(err, -errno, "note the pid of box %s", c->name);
     if (!site->is_root)
         return 0;
     r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
@@ -195,26 +188,6 @@ static int stack_lower(struct stack *s, int *layer)
     return 0;
 }
 
-/* Adds one layer below the earlier ones. */
-static int add_layer(struct native_box_site *site, struct native_box *c, struct stack *s, const char *path,
-                     struct err *err)
-{
-    char dir[256];
-    const char *base = NULL;
-    int r = split_layer(site, path, dir, &base, err);
-    if (r < 0)
-        return r;
-    int tree = layers_tree(site, c, dir, err);
-    if (tree < 0)
-        return tree;
-    memcpy(site->layers_dir, dir, sizeof(dir));
-    CLEANUP(close_fd_p) int layer = mount_open_beneath(tree, base, O_PATH | O_DIRECTORY, 0);
-    if (layer < 0)
-        return err_sys(err, layer, "open layer %s", path);
-    r = stack_lower(s, &layer);
-    return r < 0 ? err_sys(err, r, "add layer %s to the overlay", path) : 0;
-}
-
 /* Adds the layers of a request, topmost first; above them the former upper folder, if any. */
 static int add_layers(struct native_box_site *site, struct native_box *c, struct stack *s, const struct wire_request *q,
                       const struct native_box_root_upper *u, struct err *err)
@@ -228,11 +201,22 @@ static int add_layers(struct native_box_site *site, struct native_box *c, struct
             return err_sys(err, former < 0 ? -errno : r, "add the former writable layer to the overlay");
         n++;
     }
-    for (const char *layer; (layer = native_box_root_next(q, &at)); n++) {
+    for (const char *path; (path = native_box_root_next(q, &at)); n++) {
         if (n == WIRE_LAYERS_MAX)
             return err_set(err, ERR_TOO_LARGE, 0, "image has more than %d layers", WIRE_LAYERS_MAX);
-        if ((r = add_layer(site, c, s, layer, err)) < 0)
+        char dir[256];
+        const char *base = NULL;
+        if ((r = split_layer(site, path, dir, &base, err)) < 0)
             return r;
+        int tree = layers_tree(site, c, dir, err);
+        if (tree < 0)
+            return tree;
+        memcpy(site->layers_dir, dir, sizeof(dir));
+        CLEANUP(close_fd_p) int layer = mount_open_beneath(tree, base, O_PATH | O_DIRECTORY, 0);
+        if (layer < 0)
+            return err_sys(err, layer, "open layer %s", path);
+        if ((r = stack_lower(s, &layer)) < 0)
+            return err_sys(err, r, "add layer %s to the overlay", path);
     }
     return n == 0 ? err_set(err, ERR_INVALID, 0, "image has no layer") : 0;
 }
@@ -438,16 +422,6 @@ static int make_shared(struct native_box_site *site, const char *name, int (*fil
     return 0;
 }
 
-/* Linux 6.15 is the first that takes a layer as a descriptor of a detached mount. Tested by trying, not by the
- * version. */
-static bool takes_descriptors(const struct native_box_site *site)
-{
-    CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
-    CLEANUP(close_fd_p) int tree = mount_clone(site->dev_fd, "");
-    CLEANUP(close_fd_p) int layer = tree < 0 ? NO_FD : openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fs >= 0 && layer >= 0 && mount_fs_dir(fs, "lowerdir+", layer) == 0;
-}
-
 int native_box_root_shared(struct native_box_site *site, struct err *err)
 {
     int r = make_shared(site, "dev", fill_dev, &site->dev_fd, err);
@@ -455,7 +429,12 @@ int native_box_root_shared(struct native_box_site *site, struct err *err)
         r = make_shared(site, "sys", fill_sys, &site->sys_fd, err);
     if (r < 0)
         return r;
-    site->is_overlay_by_name = !takes_descriptors(site);
+    /* Linux 6.15 is the first that takes a layer as a descriptor of a detached mount. Tested by trying, not by the
+     * version. */
+    CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
+    CLEANUP(close_fd_p) int tree = mount_clone(site->dev_fd, "");
+    CLEANUP(close_fd_p) int layer = tree < 0 ? NO_FD : openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    site->is_overlay_by_name = fs < 0 || layer < 0 || mount_fs_dir(fs, "lowerdir+", layer) < 0;
     if (site->is_overlay_by_name && mkdirat(site->run_fd, OVERLAY_POINT, 0700) < 0 && errno != EEXIST)
         return err_sys(err, -errno, "make run/" OVERLAY_POINT);
     return 0;

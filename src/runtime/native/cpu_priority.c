@@ -75,34 +75,9 @@ static unsigned box_measure(struct native_box *c, int64_t now)
     return last;
 }
 
-static void box_relieve(struct native_box *c, unsigned available)
-{
-    struct native_box_share *s = &c->share;
-    if (s->milli >= bound_of(QUIET_MILLI, available / QUIET_PARTS, QUIET_LOW))
-        s->quiet_since_us = s->looked_us;
-    if (s->looked_us - s->quiet_since_us >= QUIET_US)
-        s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* on failure tried again at the next sample */
-}
-
-struct crowd {
-    unsigned all, biggest; /* use of all light boxes together, and of the biggest */
-};
-
 static bool is_light(const struct native_box *c)
 {
     return is_looked_at(c) && !c->share.is_heavy;
-}
-
-static struct crowd count_light(const struct native_box *box_list)
-{
-    struct crowd w = { 0 };
-    for (const struct native_box *c = box_list; c; c = c->next) {
-        if (!is_light(c))
-            continue;
-        w.all += c->share.milli;
-        w.biggest = c->share.milli > w.biggest ? c->share.milli : w.biggest;
-    }
-    return w;
 }
 
 /* The light boxes use too much of the time available to boxes: the biggest become heavy, with those of about the
@@ -111,13 +86,18 @@ static struct crowd count_light(const struct native_box *box_list)
 static void make_room(struct native_box *box_list, unsigned available)
 {
     for (;;) {
-        struct crowd w = count_light(box_list);
-        bool is_alone = (w.all - w.biggest) * 100 < available * REST_PART;
+        unsigned all = 0, biggest = 0; /* use of all light boxes together, and of the biggest */
+        for (const struct native_box *c = box_list; c; c = c->next) {
+            unsigned milli = is_light(c) ? c->share.milli : 0;
+            all += milli;
+            biggest = milli > biggest ? milli : biggest;
+        }
+        bool is_alone = (all - biggest) * 100 < available * REST_PART;
         unsigned least = is_alone ? ALONE_MILLI : bound_of(HEAVY_MILLI, available / HEAVY_PARTS, HEAVY_LOW);
-        if (w.biggest < least || w.all <= available * LIGHT_PART / 100)
+        if (biggest < least || all <= available * LIGHT_PART / 100)
             return;
         for (struct native_box *c = box_list; c; c = c->next) {
-            if (!is_light(c) || c->share.milli * 4 < w.biggest * 3)
+            if (!is_light(c) || c->share.milli * 4 < biggest * 3)
                 continue;
             c->share.quiet_since_us = c->share.looked_us;
             c->share.is_heavy = cgroup_yield(&c->cgroup, true) == 0;
@@ -193,9 +173,16 @@ void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_si
     for (struct native_box *c = box_list; c; c = c->next)
         if (is_looked_at(c))
             available += box_measure(c, now);
-    for (struct native_box *c = box_list; c; c = c->next)
-        if (is_looked_at(c) && c->share.is_heavy)
-            box_relieve(c, available);
+    unsigned quiet = bound_of(QUIET_MILLI, available / QUIET_PARTS, QUIET_LOW);
+    for (struct native_box *c = box_list; c; c = c->next) {
+        struct native_box_share *s = &c->share;
+        if (!is_looked_at(c) || !s->is_heavy)
+            continue;
+        if (s->milli >= quiet)
+            s->quiet_since_us = s->looked_us;
+        if (s->looked_us - s->quiet_since_us >= QUIET_US)
+            s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* on failure tried again at the next sample */
+    }
     make_room(box_list, available);
     host_precede(y, site, box_list, others);
     int64_t cost = (clock_mono_us() - now) * COST_FACTOR;

@@ -38,31 +38,6 @@ int native_disk_check(struct err *err)
 
 /* --- making, in the child --- */
 
-static int make_image(const struct native_box *c, const struct wire_request *q, int *ret, struct err *err)
-{
-    CLEANUP(close_fd_p)
-    int fd = openat(c->box, NATIVE_DISK_IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t)mkext4_bytes(q->disk_mb, q->inodes)) < 0)
-        return err_sys(err, -errno, "make the disk of box %s (%u MB)", c->name, q->disk_mb);
-    int r = mkext4_format(fd, q->inodes, false, err);
-    if (r >= 0)
-        *ret = steal_fd(&fd);
-    return r;
-}
-
-static int configure_loop(int loop, int image)
-{
-    struct loop_config config = { .fd = (uint32_t)image,
-                                  .block_size = 4096,
-                                  .info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO } };
-    if (ioctl(loop, LOOP_CONFIGURE, &config) == 0)
-        return 0;
-    if (errno != EINVAL)
-        return -errno;
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* the host's file system has no direct I/O */
-    return ioctl(loop, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
-}
-
 static int open_loop(unsigned number)
 {
     char path[32];
@@ -79,7 +54,13 @@ static int take_loop(int image, unsigned *ret_number, struct err *err)
     for (int tries = 0; ctl >= 0 && r == -EBUSY && tries < LOOP_TRIES; tries++) {
         int number = ioctl(ctl, LOOP_CTL_GET_FREE);
         CLEANUP(close_fd_p) int fd = number < 0 ? -errno : open_loop((unsigned)number);
-        r = fd < 0 ? fd : configure_loop(fd, image);
+        struct loop_config config = { .fd = (uint32_t)image,
+                                      .block_size = 4096,
+                                      .info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO } };
+        r = fd < 0 ? fd : ioctl(fd, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
+        config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+        if (fd >= 0 && r == -EINVAL) /* the host's file system has no direct I/O */
+            r = ioctl(fd, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
         if (r < 0)
             continue;
         *ret_number = (unsigned)number;
@@ -107,8 +88,11 @@ static int disk_make(const struct native_box *c, const struct wire_request *q, s
 {
     char text[16];
     unsigned number = 0;
-    CLEANUP(close_fd_p) int image = NO_FD;
-    int r = make_image(c, q, &image, err);
+    CLEANUP(close_fd_p)
+    int image = openat(c->box, NATIVE_DISK_IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (image < 0 || ftruncate(image, (off_t)mkext4_bytes(q->disk_mb, q->inodes)) < 0)
+        return err_sys(err, -errno, "make the disk of box %s (%u MB)", c->name, q->disk_mb);
+    int r = mkext4_format(image, q->inodes, false, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int loop = take_loop(image, &number, err);

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "loop/helper.h"
 #include "os/cgroup.h"
@@ -26,7 +27,6 @@
 #include "os/seqsock.h"
 #include "runtime/box_life.h"
 #include "runtime/native/native.h"
-#include "runtime/native/plan.h"
 #include "runtime/native/wire.h"
 #include "runtime/traffic.h"
 
@@ -141,29 +141,6 @@ static struct box *box_free(struct box *b)
     return NULL;
 }
 
-static struct box *box_from(struct native *n, const struct pending *p, const struct wire_reply *rep, int pidfd)
-{
-    struct box *b = xzalloc(sizeof(*b));
-    b->magic = BOX_MAGIC;
-    b->n = n;
-    memcpy(b->id, p->id, sizeof(b->id));
-    memcpy(b->name, rep->name, sizeof(b->name));
-    b->pid = rep->pid;
-    b->start_time = rep->start_time;
-    b->slot = rep->slot;
-    b->pidfd = pidfd;
-    b->disk_fd = NO_FD;
-    b->is_paused = p->message->request.is_paused; /* adopted as such */
-    b->at = &n->boxes;
-    b->next = n->boxes;
-    if (b->next)
-        b->next->at = &b->next;
-    n->boxes = b;
-    b->leftover = rep->folder[0] ? xasprintf("%s/%s", n->data_dir, rep->folder) : NULL;
-    b->has_cgroup = rep->cgroup[0] && cgroup_open(&n->cgroups, rep->cgroup, &b->cgroup) == 0;
-    return b;
-}
-
 static void deliver_box(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
                         size_t n_fds)
 {
@@ -174,9 +151,24 @@ static void deliver_box(struct native *n, const struct pending *p, const struct 
         p->on_ready(p->arg, NULL, NO_FD, &err);
         return;
     }
-    struct box *b = box_from(n, p, rep, fds[1]);
-    if (n_fds == WIRE_FDS_MAX)
-        b->disk_fd = fds[2];
+    struct box *b = xzalloc(sizeof(*b));
+    b->magic = BOX_MAGIC;
+    b->n = n;
+    memcpy(b->id, p->id, sizeof(b->id));
+    memcpy(b->name, rep->name, sizeof(b->name));
+    b->pid = rep->pid;
+    b->start_time = rep->start_time;
+    b->slot = rep->slot;
+    b->pidfd = fds[1];
+    b->disk_fd = n_fds == WIRE_FDS_MAX ? fds[2] : NO_FD;
+    b->is_paused = p->message->request.is_paused; /* adopted as such */
+    b->at = &n->boxes;
+    b->next = n->boxes;
+    if (b->next)
+        b->next->at = &b->next;
+    n->boxes = b;
+    b->leftover = rep->folder[0] ? xasprintf("%s/%s", n->data_dir, rep->folder) : NULL;
+    b->has_cgroup = rep->cgroup[0] && cgroup_open(&n->cgroups, rep->cgroup, &b->cgroup) == 0;
     p->on_ready(p->arg, b, fds[0], NULL);
 }
 
@@ -194,29 +186,23 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_done(p->arg, err);
 }
 
-/* The launcher names a promoted folder: it is a leftover until somebody has moved it. is_paused follows what the
- * launcher did. */
-static void note_changes(struct native *n, const struct pending *p, const struct wire_reply *rep)
+static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
+                    size_t n_fds)
 {
+    /* The launcher names a promoted folder: it is a leftover until somebody has moved it. is_paused follows what the
+     * launcher did. */
+    bool is_leftover = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
     struct box *b = n->boxes;
-    bool is_one = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
-    bool is_change = (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0;
     while (b && strcmp(b->name, p->message->request.name) != 0)
         b = b->next;
     if (b && p->op == WIRE_MEASURE && rep->result >= 0)
         b->measured = rep->size_bytes < 0 ? 0 : rep->size_bytes;
-    if (b && is_change)
+    if (b && (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0)
         b->is_paused = p->op == WIRE_PAUSE;
-    if (!b || !is_one)
-        return;
-    free(b->leftover);
-    b->leftover = xasprintf("%s/%s", n->data_dir, rep->folder);
-}
-
-static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
-                    size_t n_fds)
-{
-    note_changes(n, p, rep);
+    if (b && is_leftover) {
+        free(b->leftover);
+        b->leftover = xasprintf("%s/%s", n->data_dir, rep->folder);
+    }
     if (rep->result < 0) {
         struct err err = { .code = rep->code ? (enum err_code)rep->code : ERR_INTERNAL, .sys = -rep->result };
         snprintf(err.msg, sizeof(err.msg), "%s", rep->text);
@@ -236,18 +222,6 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
         else if (p->on_done)
             p->on_done(p->arg, NULL);
     }
-}
-
-static struct pending *take_pending(struct native *n, uint64_t number)
-{
-    for (struct pending **at = &n->pending; *at; at = &(*at)->next) {
-        struct pending *p = *at;
-        if (p->number != number)
-            continue;
-        *at = p->next;
-        return p;
-    }
-    return NULL;
 }
 
 static void pending_free_p(struct pending **slot)
@@ -280,16 +254,6 @@ static int send_message(struct native *n, struct message *m)
     return seqsock_send(n->launcher.sock, parts, NULL, 0);
 }
 
-static void flush_out(struct native *n)
-{
-    while (n->out && send_message(n, n->out) == 0) { /* any error but "full" also ends the socket */
-        n->out = n->out->next;
-    }
-    if (!n->out)
-        n->out_end = &n->out;
-    watch_set(n->launcher.watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
-}
-
 static void on_launcher_gone(struct native *n);
 
 static void on_socket(void *arg, int events)
@@ -297,8 +261,13 @@ static void on_socket(void *arg, int events)
     struct native *n = arg;
     struct wire_reply rep;
     struct err err = ERR_INIT;
-    if (events & LOOP_WRITE)
-        flush_out(n);
+    if (events & LOOP_WRITE) {
+        while (n->out && send_message(n, n->out) == 0) /* any error but "full" also ends the socket */
+            n->out = n->out->next;
+        if (!n->out)
+            n->out_end = &n->out;
+        watch_set(n->launcher.watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
+    }
     for (int i = 0; i < REPLIES_A_TURN; i++) {
         int fds[WIRE_FDS_MAX];
         size_t n_fds = 0;
@@ -317,11 +286,16 @@ static void on_socket(void *arg, int events)
             on_launcher_gone(n);
             return;
         }
-        CLEANUP(pending_free_p) struct pending *p = take_pending(n, rep.number);
-        if (p)
-            deliver(n, p, &rep, fds, n_fds);
-        else
+        struct pending **at = &n->pending;
+        while (*at && (*at)->number != rep.number)
+            at = &(*at)->next;
+        CLEANUP(pending_free_p) struct pending *p = *at;
+        if (!p) {
             seqsock_close_all(fds, n_fds);
+            continue;
+        }
+        *at = p->next;
+        deliver(n, p, &rep, fds, n_fds);
     }
 }
 
@@ -357,18 +331,59 @@ static void submit(struct native *n, struct message *m, struct pending *p)
     watch_set(n->launcher.watch, LOOP_READ | LOOP_WRITE);
 }
 
+static int plan_check(const struct box_plan *plan, size_t *ret_bytes, struct err *err)
+{
+    size_t bytes = 0;
+    if (!wire_is_id(plan->id))
+        return err_set(err, ERR_INVALID, 0, "sandbox id must be 1 to %d letters, digits, '-' or '_'", IDENT_MAX - 1);
+    if (plan->n_layers == 0 || plan->n_layers > WIRE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "image has %zu layers; 1 to %d can be stacked", plan->n_layers,
+                       WIRE_LAYERS_MAX);
+    for (size_t i = 0; i < plan->n_layers; i++)
+        bytes += strlen(plan->layers[i]) + 1;
+    if (bytes > WIRE_EXTRA_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "paths of the image's layers take %zu bytes, more than %u", bytes,
+                       WIRE_EXTRA_MAX);
+    if (plan->workdir &&
+        (plan->workdir[0] != '/' || strlen(plan->workdir) >= sizeof(((struct wire_request *)0)->workdir)))
+        return err_set(err, ERR_INVALID, 0, "working folder must be an absolute path of at most 1023 bytes");
+    *ret_bytes = bytes;
+    return 0;
+}
+
+/* overlayfs takes the topmost layer first. */
+static void put_layers(char *to, const char *const *layers, size_t n)
+{
+    while (n-- > 0) {
+        size_t len = strlen(layers[n]) + 1;
+        memcpy(to, layers[n], len);
+        to += len;
+    }
+}
+
 static void native_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct native *n = native_of(rt);
     struct err err = ERR_INIT;
     size_t bytes = 0;
-    if (native_plan_check(plan, &bytes, &err) < 0) {
+    if (plan_check(plan, &bytes, &err) < 0) {
         box_life_refuse(rt->loop, fn, arg, &err);
         return;
     }
     struct message *m = message_new(WIRE_CREATE, bytes);
     struct wire_request *q = &m->request;
-    native_plan_put(plan, q);
+    snprintf(q->id, sizeof(q->id), "%s", plan->id);
+    snprintf(q->hostname, sizeof(q->hostname), "%s", plan->hostname[0] ? plan->hostname : plan->id);
+    snprintf(q->workdir, sizeof(q->workdir), "%s", plan->workdir ? plan->workdir : "/workspace");
+    q->memory_mb = plan->memory_mb;
+    q->cpu_milli = plan->cpu_milli;
+    q->pids_max = plan->pids_max;
+    q->disk_mb = plan->disk_mb;
+    q->inodes = plan->inodes;
+    q->nofile = plan->nofile ? plan->nofile : LIMIT_DEFAULT(OPEN_FILES);
+    q->shm_mb = plan->shm_mb ? plan->shm_mb : LIMIT_DEFAULT(SHM_MB);
+    q->is_host = plan->is_host;
+    put_layers((char *)(m + 1), plan->layers, plan->n_layers);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -507,7 +522,7 @@ static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
 
 static void native_measure(struct box *b, box_done_fn *fn, void *arg)
 {
-    box_ask(b, WIRE_MEASURE, fn, arg); /* note_changes() stores the number */
+    box_ask(b, WIRE_MEASURE, fn, arg); /* deliver() stores the number */
 }
 
 static void native_promote(struct box *b, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg)
@@ -521,7 +536,7 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(m->request.name, b->name, sizeof(b->name));
     if (is_short)
-        native_plan_put_layers((char *)(m + 1), layers, n_layers);
+        put_layers((char *)(m + 1), layers, n_layers);
     p->on_promote = fn;
     p->arg = arg;
     submit(n, m, p);
@@ -773,26 +788,25 @@ static int start_again(struct native *n, struct err *err)
     return r < 0 ? r : helper_watch(&n->launcher, n->rt.loop, on_socket, NULL, n, err);
 }
 
-static void adopt_again(struct native *n, const struct box *b)
+/* The launcher is back: it gets the boxes first, then the pending requests. */
+static void resume_with(struct native *n, struct pending *waiting)
 {
-    struct message *m = message_new(WIRE_ADOPT, 0);
-    struct wire_request *q = &m->request;
-    memcpy(q->id, b->id, sizeof(q->id));
-    memcpy(q->name, b->name, sizeof(q->name));
-    q->pid = (int32_t)b->pid;
-    q->start_time = b->start_time;
-    q->slot = b->slot;
-    q->is_paused = b->is_paused;
-    q->is_linked = 1;
-    submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
-}
-
-/* Keeps known boxes and those that are about to be adopted; the unfinished ones of the dead launcher are removed. */
-static void sweep_again(struct native *n, const struct pending *waiting)
-{
+    struct err err = ERR_INIT;
     size_t count = 0;
-    for (const struct box *b = n->boxes; b; b = b->next)
-        count++;
+    n->is_dead = false;
+    for (const struct box *b = n->boxes; b; b = b->next, count++) {
+        struct message *m = message_new(WIRE_ADOPT, 0);
+        struct wire_request *q = &m->request;
+        memcpy(q->id, b->id, sizeof(q->id));
+        memcpy(q->name, b->name, sizeof(q->name));
+        q->pid = (int32_t)b->pid;
+        q->start_time = b->start_time;
+        q->slot = b->slot;
+        q->is_paused = b->is_paused;
+        q->is_linked = 1;
+        submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
+    }
+    /* Keeps these and those that are about to be adopted; the unfinished ones of the dead launcher are removed. */
     for (const struct pending *p = waiting; p; p = p->next)
         count += p->op == WIRE_ADOPT;
     CLEANUP(free_p) const char **kept = xzalloc((count + 1) * sizeof(*kept));
@@ -803,16 +817,6 @@ static void sweep_again(struct native *n, const struct pending *waiting)
         if (p->op == WIRE_ADOPT)
             kept[count++] = p->id;
     native_sweep(&n->rt, kept, count, NULL, NULL);
-}
-
-/* The launcher is back: it gets the boxes first, then the pending requests. */
-static void resume_with(struct native *n, struct pending *waiting)
-{
-    struct err err = ERR_INIT;
-    n->is_dead = false;
-    for (const struct box *b = n->boxes; b; b = b->next)
-        adopt_again(n, b);
-    sweep_again(n, waiting);
     err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted during the call: try again");
     while (waiting) {
         struct pending *p = waiting;
@@ -892,16 +896,26 @@ static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
     n->restart_arg = arg;
 }
 
-/* No keeper was given: a program that keeps its privileges starts its own. */
-static int keep_ourselves(struct native *n, const struct native_options *opt, struct err *err)
+/* Resolves links; unchanged when it does not exist. Caller frees. */
+static char *full_path(const char *path)
 {
-    struct native_job job;
-    native_job(opt, &job);
-    int r = keeper_new(&job.job, 1, &n->own_keeper, err);
-    native_job_done(&job);
-    n->launcher.keeper = n->own_keeper;
-    n->launcher.job = 0;
-    return r;
+    char *full = realpath(path, NULL);
+    return full ? full : xstrdup(path);
+}
+
+/* The launcher's arguments are fixed before the server drops its privileges. */
+void native_job(const struct native_options *opt, struct native_job *ret)
+{
+    ret->data_dir = full_path(opt->data_dir);
+    ret->image_dir = full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
+    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->prepared_pool);
+    ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
+}
+
+void native_job_done(struct native_job *job)
+{
+    free(job->data_dir);
+    free(job->image_dir);
 }
 
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err)
@@ -911,7 +925,7 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->rt = (struct runtime){ .ops = &native_ops, .loop = l };
     n->magic = NATIVE_MAGIC;
     n->out_end = &n->out;
-    n->data_dir = native_full_path(opt->data_dir);
+    n->data_dir = full_path(opt->data_dir);
     n->launcher = (struct helper)HELPER_INIT(opt->keeper, opt->launcher_job);
     n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the earlier ones */
     int r = 0;
@@ -920,8 +934,14 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
         n->cgroups = *opt->cgroups;
     else
         r = cgroup_host_init(&n->cgroups, NULL, &own);
-    if (r >= 0 && !n->launcher.keeper)
-        r = keep_ourselves(n, opt, &own);
+    if (r >= 0 && !opt->keeper) { /* a program that keeps its privileges starts its own */
+        struct native_job job;
+        native_job(opt, &job);
+        r = keeper_new(&job.job, 1, &n->own_keeper, &own);
+        native_job_done(&job);
+        n->launcher.keeper = n->own_keeper;
+        n->launcher.job = 0;
+    }
     if (r >= 0)
         r = spawn_launcher(n, &own);
     if (r >= 0)

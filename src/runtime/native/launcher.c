@@ -158,20 +158,6 @@ static void send_box(const struct native_box *c, uint32_t op, uint64_t number, c
     reply_send(&p, fds, image >= 0 ? 3 : 2);
 }
 
-/* Making a disk takes milliseconds: the create waits for it, the launcher does not. */
-static int box_furnish(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
-{
-    int r = native_disk_check(err);
-    if (r >= 0)
-        r = native_disk_start(&l->site, c, q, err);
-    if (r < 0)
-        return r;
-    c->waiting = xzalloc(sizeof(*q) + q->extra_len);
-    memcpy(c->waiting, q, sizeof(*q) + q->extra_len);
-    c->state = NATIVE_BOX_FURNISHING;
-    return 0;
-}
-
 static void request_create(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
@@ -196,7 +182,15 @@ static void request_create(struct launcher *l, const struct wire_request *q)
         }
     }
     c->number = q->number;
-    int r = q->disk_mb ? box_furnish(l, c, q, &err) : native_box_start(&l->site, c, q, &err);
+    int r = 0;
+    if (q->disk_mb == 0) {
+        r = native_box_start(&l->site, c, q, &err);
+    } else if ((r = native_disk_check(&err)) >= 0 && (r = native_disk_start(&l->site, c, q, &err)) >= 0) {
+        /* Making a disk takes milliseconds: the create waits for it, the launcher does not. */
+        c->waiting = xzalloc(sizeof(*q) + q->extra_len);
+        memcpy(c->waiting, q, sizeof(*q) + q->extra_len);
+        c->state = NATIVE_BOX_FURNISHING;
+    }
     if (r < 0) {
         end_box(l, c);
         reply_error(WIRE_CREATE, q->number, r, &err);
@@ -321,14 +315,8 @@ static bool rename_here(const struct native_box *c, const char *hostname)
     return is_done;
 }
 
-static int rename_box(const struct native_box *c, const char *hostname, struct err *err)
-{
-    if (geteuid() == 0 ? rename_here(c, hostname) : rename_in_child(c, hostname))
-        return 0;
-    return err_set(err, ERR_INTERNAL, 0, "box %s: cannot set the host name %s", c->name, hostname);
-}
-
-static int request_change(struct native_box *c, const struct wire_request *q, struct err *err)
+/* A change of a running box that is done when this returns. */
+static int request_change(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
     struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
     int r = 0;
@@ -341,57 +329,35 @@ static int request_change(struct native_box *c, const struct wire_request *q, st
             return err_sys(err, r, "resume box %s", c->name);
         c->is_paused = false;
     } else if (q->op == WIRE_RENAME) {
-        r = rename_box(c, q->hostname, err);
+        if (geteuid() == 0 ? !rename_here(c, q->hostname) : !rename_in_child(c, q->hostname))
+            r = err_set(err, ERR_INTERNAL, 0, "box %s: cannot set the host name %s", c->name, q->hostname);
+    } else if (q->op == WIRE_MOUNT) {
+        r = native_volume_mount_attach(c, q, err);
+    } else if (q->op == WIRE_UNMOUNT) {
+        r = native_volume_mount_detach(c, q, err);
+    } else if (q->op == WIRE_NET_JOIN) {
+        r = native_net_join(l->nets, c, q, err);
+    } else if (q->op == WIRE_NET_LEAVE) {
+        r = native_net_leave(c, q, err);
     } else if (c->has_cgroup) {
         r = cgroup_limits_set(&c->cgroup, &limits, err);
     }
     return r;
 }
 
-/* Volumes and networks of a running box. */
-static int box_extend(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
-{
-    if (q->op == WIRE_MOUNT)
-        return native_volume_mount_attach(c, q, err);
-    if (q->op == WIRE_UNMOUNT)
-        return native_volume_mount_detach(c, q, err);
-    return q->op == WIRE_NET_JOIN ? native_net_join(l->nets, c, q, err) : native_net_leave(c, q, err);
-}
-
-static void on_egress_redirect(struct native_box *c, const struct wire_request *q)
-{
-    struct err err = ERR_INIT;
-    struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
-    int fds[EGRESS_REDIRECT_FDS];
-    int r = native_net_egress_redirect(c, fds, &err);
-    if (r < 0) {
-        reply_box_error(c, q, r, &err);
-        return;
-    }
-    reply_send(&p, fds, EGRESS_REDIRECT_FDS);
-    seqsock_close_all(fds, EGRESS_REDIRECT_FDS);
-}
-
-/* The leftover of an earlier promote must be taken first: it is between the layers that the daemon knows and the
- * present files. */
-static bool refuse_leftover(const struct native_box *c, const struct wire_request *q)
-{
-    struct wire_reply p = {
-        .version = WIRE_VERSION, .op = q->op, .number = q->number, .result = -EEXIST, .code = ERR_CONFLICT
-    };
-    if (!promote_leftover(c, p.folder))
-        return false;
-    snprintf(p.text, sizeof(p.text), "%s of a former capture was not added to the image store", p.folder);
-    reply_send(&p, NULL, 0);
-    return true;
-}
-
 static void on_capture(struct launcher *l, struct native_box *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number, .is_shared = 1 };
-    if (refuse_leftover(c, q))
+    struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
+    /* The leftover of an earlier promote must be taken first: it is between the layers that the daemon knows and the
+     * present files. */
+    if (promote_leftover(c, p.folder)) {
+        p.result = -EEXIST;
+        p.code = ERR_CONFLICT;
+        snprintf(p.text, sizeof(p.text), "%s of a former capture was not added to the image store", p.folder);
+        reply_send(&p, NULL, 0);
         return;
+    }
     int r = c->is_paused ? 0 : box_freeze(c, &err);
     if (r < 0) {
         reply_box_error(c, q, r, &err);
@@ -401,6 +367,7 @@ static void on_capture(struct launcher *l, struct native_box *c, const struct wi
     r = q->op == WIRE_PROMOTE && !c->has_disk ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
     if (r >= 0) {
         box_unfreeze(c);
+        p.is_shared = 1;
         reply_send(&p, NULL, 0);
         return;
     }
@@ -417,27 +384,32 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = box_find(l, q->name);
-    if (!c) {
-        int r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
-        if (q->op == WIRE_DESTROY)
-            reply_done(q->op, q->number); /* the result that was asked for */
-        else
-            reply_error(q->op, q->number, r, &err);
-        return;
-    }
+    int r = 0;
     if (q->op == WIRE_DESTROY) {
-        end_box(l, c);
+        if (c) /* else it is what was asked for */
+            end_box(l, c);
         reply_done(q->op, q->number);
+    } else if (!c) {
+        r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
+        reply_error(q->op, q->number, r, &err);
     } else if (q->op == WIRE_CAPTURE || q->op == WIRE_PROMOTE) {
         on_capture(l, c, q);
     } else if (q->op == WIRE_MEASURE) {
-        int r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* on_task() replies */
+        r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* on_task() replies */
         if (r < 0)
             reply_box_error(c, q, r, &err);
     } else if (q->op == WIRE_EGRESS_REDIRECT) {
-        on_egress_redirect(c, q);
+        struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
+        int fds[EGRESS_REDIRECT_FDS];
+        r = native_net_egress_redirect(c, fds, &err);
+        if (r < 0) {
+            reply_box_error(c, q, r, &err);
+            return;
+        }
+        reply_send(&p, fds, EGRESS_REDIRECT_FDS);
+        seqsock_close_all(fds, EGRESS_REDIRECT_FDS);
     } else {
-        int r = q->op >= WIRE_MOUNT ? box_extend(l, c, q, &err) : request_change(c, q, &err);
+        r = request_change(l, c, q, &err);
         if (r < 0)
             reply_box_error(c, q, r, &err);
         else
@@ -484,12 +456,6 @@ static void request_sweep(struct launcher *l, const struct wire_request *q)
     reply_done(WIRE_SWEEP, q->number);
 }
 
-static bool is_orphan(void)
-{
-    struct pollfd p = { .fd = CONTROL_FD, .events = POLLRDHUP };
-    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP));
-}
-
 static bool take_request(struct launcher *l)
 {
     struct err err = ERR_INIT;
@@ -506,11 +472,11 @@ static bool take_request(struct launcher *l)
             reply_error(q->op < WIRE_OPS ? q->op : WIRE_HANDSHAKE, q->number, r, &err);
         return (size_t)n >= sizeof(*q);
     }
-    if (q->op == WIRE_CREATE && is_orphan())
-        return true; /* nobody would own it, and the next server would have to find and kill it */
-    if (q->op == WIRE_CREATE)
-        request_create(l, q);
-    else if (q->op == WIRE_ADOPT)
+    if (q->op == WIRE_CREATE) {
+        struct pollfd daemon = { .fd = CONTROL_FD, .events = POLLRDHUP };
+        if (poll(&daemon, 1, 0) == 0 || !(daemon.revents & (POLLHUP | POLLRDHUP)))
+            request_create(l, q); /* else nobody would own it, and the next server would have to find and kill it */
+    } else if (q->op == WIRE_ADOPT)
         on_adopt(l, q);
     else if (q->op == WIRE_SWEEP)
         request_sweep(l, q);
@@ -579,14 +545,6 @@ static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
     return n;
 }
 
-static void prepared_refill(struct launcher *l)
-{
-    struct err err = ERR_INIT;
-    struct native_box *c = NULL;
-    int r = native_box_new_prepared(&l->site, &c, &err);
-    take_prepared(l, r, c, &err);
-}
-
 static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
 {
     for (struct native_box *c = l->box_list; c; c = c->next) {
@@ -603,20 +561,15 @@ static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
     }
 }
 
-static bool has_starting(const struct launcher *l)
-{
-    const struct native_box *c = l->box_list;
-    while (c && c->state != NATIVE_BOX_STARTING)
-        c = c->next;
-    return c != NULL;
-}
-
 /* How long until a prepared box may be made: 0 now, -1 none is wanted. Making one blocks the launcher for a
  * millisecond or two: so never while a create waits for its stage, and not right after one, when its client sends
  * the first command. */
 static int prepared_wait_ms(const struct launcher *l)
 {
-    if (l->prepareds >= l->pool || has_starting(l))
+    const struct native_box *c = l->box_list;
+    while (c && c->state != NATIVE_BOX_STARTING)
+        c = c->next;
+    if (l->prepareds >= l->pool || c)
         return -1;
     int64_t quiet = l->prepareds ? l->heard_us + PREPARED_QUIET_US : 0;
     int64_t at = quiet > l->no_prepared_until_us ? quiet : l->no_prepared_until_us;
@@ -641,8 +594,12 @@ static void launcher_run(struct launcher *l)
         int timeout = wait_sooner(is_waiting ? RETRY_MS : -1,
                                   wait_sooner(prepared_ms, native_cpu_priority_wait_ms(&l->cpu_priority, l->box_list)));
         int ready = poll(set, n, timeout);
-        if (ready == 0 && prepared_wait_ms(l) == 0)
-            prepared_refill(l);
+        if (ready == 0 && prepared_wait_ms(l) == 0) {
+            struct err err = ERR_INIT;
+            struct native_box *c = NULL;
+            int r = native_box_new_prepared(&l->site, &c, &err);
+            take_prepared(l, r, c, &err);
+        }
         if (ready > 0 && set[0].revents && !take_request(l))
             return;
         if (ready > 0) {
@@ -741,20 +698,6 @@ static int open_folders(struct native_box_site *s, struct err *err)
     return 0;
 }
 
-static int open_programs(struct native_box_site *s, struct err *err)
-{
-    struct filter filter = { 0 };
-    s->agent_fd = native_box_memory_file("iii-guest", guest_blob, guest_blob_size(), true);
-    if (s->agent_fd < 0)
-        return err_sys(err, s->agent_fd, "unpack the agent");
-    int r = filter_build(&filter, err);
-    if (r < 0)
-        return r;
-    s->filter_fd = native_box_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
-    filter_done(&filter);
-    return s->filter_fd < 0 ? err_sys(err, s->filter_fd, "unpack the system call filter") : 0;
-}
-
 static int launcher_start(struct launcher *l, int argc, char **argv, struct err *err)
 {
     struct native_box_site *s = &l->site;
@@ -777,8 +720,15 @@ static int launcher_start(struct launcher *l, int argc, char **argv, struct err 
         r = cgroup_host_init(&s->cgroups, NULL, err);
     if (r >= 0)
         cgroup_host_yield(&s->cgroups, false); /* left by a launcher that was killed; see cpu_priority.h */
-    if (r >= 0)
-        r = open_programs(s, err);
+    struct filter filter = { 0 };
+    if (r >= 0 && (r = s->agent_fd = native_box_memory_file("iii-guest", guest_blob, guest_blob_size(), true)) < 0)
+        err_sys(err, r, "unpack the agent");
+    if (r >= 0 && (r = filter_build(&filter, err)) >= 0) {
+        r = s->filter_fd = native_box_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
+        filter_done(&filter);
+        if (r < 0)
+            err_sys(err, r, "unpack the system call filter");
+    }
     if (r >= 0 && s->is_root)
         r = native_box_root_shared(s, err);
     ident_random(&s->next_slot, sizeof(s->next_slot));

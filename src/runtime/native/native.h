@@ -22,7 +22,6 @@ struct native_job {
 };
 void native_job(const struct native_options *opt, struct native_job *ret);
 void native_job_done(struct native_job *job);
-char *native_full_path(const char *path); /* resolves links; unchanged when it does not exist. Caller frees */
 
 /* Starts the launcher (this same binary, see native_launcher_main) and waits until it is ready. */
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err);

@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "os/netlink.h"
 #include "runtime/bridge.h"
-#include "runtime/native/box_visit.h"
 #include "runtime/visit.h"
 
 _Static_assert(VISIT_FDS_MAX == (int)EGRESS_REDIRECT_FDS, "a visit brings both egress sockets");

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "os/tree.h"
-#include "runtime/native/box_visit.h"
+#include "runtime/native/box.h"
 #include "runtime/visit.h"
 
 #define MOUNTS_MAX     64
@@ -110,18 +110,6 @@ static int check_process(const struct swap *s, const char *process, struct err *
     return 0;
 }
 
-static int check_tasks(const struct swap *s, struct err *err)
-{
-    CLEANUP(close_dir_p) DIR *d = opendir("/proc");
-    int r = 0;
-    if (!d)
-        return err_sys(err, -errno, "read /proc of box %s", s->c->name);
-    for (struct dirent *e; r >= 0 && (e = readdir(d));)
-        if (is_number(e->d_name))
-            r = check_process(s, e->d_name, err);
-    return r;
-}
-
 /* --- the swap, in the box's mount namespace --- */
 
 static int read_whole(const char *path, char *text, size_t size)
@@ -174,18 +162,6 @@ static int add_mount(struct swap *s, uint64_t id, const char *path, struct err *
     return 0;
 }
 
-/* Parses a line of mountinfo, "id parent device root path ...": returns where its path begins, or NULL. */
-static char *read_mount(char *line, unsigned long long *ret_id, unsigned long long *ret_parent)
-{
-    char *p = line;
-    *ret_id = strtoull(p, &p, 10);
-    *ret_parent = strtoull(p, &p, 10);
-    for (int fields = 0; p && fields < 3; fields++)
-        if ((p = strchr(p, ' ')))
-            p++;
-    return p;
-}
-
 /* Finds what is mounted directly on the old root; mounts on those move along. */
 static int find_mounts(struct swap *s, struct err *err)
 {
@@ -195,8 +171,11 @@ static int find_mounts(struct swap *s, struct err *err)
         return err_sys(err, r == -E2BIG ? -EBUSY : r, "read the mounts of box %s", s->c->name);
     char *save = NULL;
     for (char *line = strtok_r(text, "\n", &save); line && r >= 0; line = strtok_r(NULL, "\n", &save)) {
-        unsigned long long id, parent;
-        char *path = read_mount(line, &id, &parent);
+        char *path = line; /* "id parent device root path ..." */
+        unsigned long long id = strtoull(path, &path, 10), parent = strtoull(path, &path, 10);
+        for (int fields = 0; path && fields < 3; fields++)
+            if ((path = strchr(path, ' ')))
+                path++;
         if (!path || parent != s->at.mount)
             continue;
         char *end = strchr(path, ' ');
@@ -207,22 +186,6 @@ static int find_mounts(struct swap *s, struct err *err)
         r = add_mount(s, id, path, err);
     }
     return r;
-}
-
-static int set_writable(int mount)
-{
-    struct mount_attr attr = { .attr_clr = MOUNT_ATTR_RDONLY };
-    return syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ? -errno : 0;
-}
-
-/* Moves the first n back to the folders of the old root that they left. */
-static void undo_moves(struct swap *s, unsigned n)
-{
-    while (n-- > 0) {
-        CLEANUP(close_fd_p) int back = mount_open_beneath(s->old, s->mounts[n].path, O_PATH, 0);
-        if (back >= 0)
-            (void)mount_attach(s->mounts[n].from, back); /* nothing else can be done */
-    }
 }
 
 static int root_pivot(struct swap *s, struct err *err)
@@ -237,7 +200,11 @@ static int root_pivot(struct swap *s, struct err *err)
     if (r >= 0 && (fchdir(s->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0))
         r = -errno;
     if (r < 0) {
-        undo_moves(s, n);
+        while (n-- > 0) { /* back to the folders of the old root that they left */
+            CLEANUP(close_fd_p) int back = mount_open_beneath(s->old, s->mounts[n].path, O_PATH, 0);
+            if (back >= 0)
+                (void)mount_attach(s->mounts[n].from, back); /* nothing else can be done */
+        }
         if (fchdir(s->root) == 0)
             (void)umount2(".", MNT_DETACH); /* at the latest gone with the box */
         return err_sys(err, r, "swap the root of box %s", s->c->name);
@@ -256,13 +223,21 @@ static int swap_inside(void *arg, struct err *err)
     s->old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (s->old < 0 || !place_of(s->old, "", &s->at))
         return err_sys(err, -errno, "open the root of box %s", s->c->name);
-    if ((r = check_tasks(s, err)) < 0 || (r = find_mounts(s, err)) < 0)
+    CLEANUP(close_dir_p) DIR *d = opendir("/proc");
+    if (!d)
+        return err_sys(err, -errno, "read /proc of box %s", s->c->name);
+    for (struct dirent *e; r >= 0 && (e = readdir(d));)
+        if (is_number(e->d_name))
+            r = check_process(s, e->d_name, err);
+    if (r < 0 || (r = find_mounts(s, err)) < 0)
         return r;
     r = mount_set(s->old, MOUNT_ATTR_RDONLY, -1);
     if (r < 0)
         return err_sys(err, r, "make the root of box %s read-only", s->c->name);
-    if ((r = root_pivot(s, err)) < 0)
-        (void)set_writable(s->old); /* it was writable before; a failure shows in the box as a read-only root */
+    if ((r = root_pivot(s, err)) < 0) { /* it was writable before; a failure shows in the box as a read-only root */
+        struct mount_attr attr = { .attr_clr = MOUNT_ATTR_RDONLY };
+        (void)syscall(SYS_mount_setattr, s->old, "", AT_EMPTY_PATH, &attr, sizeof(attr));
+    }
     return r;
 }
 
@@ -332,19 +307,6 @@ static int make_folders(struct native_box *c, const char *former, char upper[32]
     return err_sys(err, -errno, "make a new writable layer for box %s", c->name);
 }
 
-/* A visitor that was killed or timed out may have reached the pivot: then the box writes to the new folder. */
-static int after_failure(const struct native_box *c, const char *upper, const char *work, int r)
-{
-    char now[32] = "";
-    if (promote_upper(c, now, NULL) < 0)
-        return r; /* not known: they are removed with the box */
-    if (strcmp(now, upper) == 0)
-        return 0;
-    (void)tree_remove(c->box, upper, NULL); /* both are removed with the box at the latest */
-    (void)tree_remove(c->box, work, NULL);
-    return r;
-}
-
 static int promote_box(struct native_box_site *site, struct native_box *c, const struct wire_request *q,
                        const char *former, struct err *err)
 {
@@ -364,7 +326,14 @@ static int promote_box(struct native_box_site *site, struct native_box *c, const
     s = (struct swap){ .c = c, .root = root };
     if (r >= 0)
         r = visit_run(swap_inside, &s, NULL, err);
-    return r < 0 ? after_failure(c, upper, work, r) : 0;
+    char now[32] = "";
+    if (r >= 0 || promote_upper(c, now, NULL) < 0)
+        return r; /* not known which: the folders are removed with the box */
+    if (strcmp(now, upper) == 0)
+        return 0; /* a visitor that was killed or timed out had reached the pivot: the box writes to the new folder */
+    (void)tree_remove(c->box, upper, NULL); /* both are removed with the box at the latest */
+    (void)tree_remove(c->box, work, NULL);
+    return r;
 }
 
 int promote_run(struct native_box_site *site, struct native_box *c, const struct wire_request *q,

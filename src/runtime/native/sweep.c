@@ -30,17 +30,6 @@ bool sweep_is_kept(const struct buf *kept, const char *id)
     return false;
 }
 
-static bool is_kept_box(const struct native_box_site *site, const char *name, const struct buf *kept)
-{
-    char path[WIRE_NAME_MAX + 8], id[IDENT_MAX];
-    snprintf(path, sizeof(path), "%.16s/id", name); /* checked by wire_is_name() */
-    ssize_t n = readlinkat(site->boxes_fd, path, id, sizeof(id) - 1);
-    if (n <= 0)
-        return false;
-    id[n] = '\0';
-    return sweep_is_kept(kept, id);
-}
-
 static void box_doom(struct sweep *s, const char *name)
 {
     struct native_box *c = native_box_orphan(s->site, name);
@@ -62,7 +51,11 @@ static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_t
     snprintf(own, sizeof(own), "tmp-%d-", (int)getpid());
     for (struct dirent *e; d && (e = readdir(d));) {
         if (wire_is_name(e->d_name)) {
-            if (!is_known(s->known, e->d_name) && !is_kept_box(s->site, e->d_name, kept))
+            char path[WIRE_NAME_MAX + 8], id[IDENT_MAX] = "";
+            snprintf(path, sizeof(path), "%.16s/id", e->d_name);
+            ssize_t n = readlinkat(s->site->boxes_fd, path, id, sizeof(id) - 1);
+            id[n > 0 ? n : 0] = '\0';
+            if (!is_known(s->known, e->d_name) && !(n > 0 && sweep_is_kept(kept, id)))
                 box_doom(s, e->d_name);
         } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {
             native_task_remove(tasks, e->d_name);

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "os/mount.h"
-#include "runtime/native/box_visit.h"
+#include "runtime/native/box.h"
 #include "runtime/visit.h"
 #include "runtime/volplace.h"
 
