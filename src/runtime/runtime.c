@@ -1,5 +1,6 @@
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <string.h>
 
 const char *runtime_lack(const struct runtime *rt, const char *cap)
@@ -15,4 +16,16 @@ int runtime_cannot(const struct runtime *rt, const char *cap, const char *what, 
     const char *reason = runtime_lack(rt, cap);
     return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot %s%s%s", rt->ops->name, what, reason ? ": " : "",
                    reason ? reason : "");
+}
+
+int runtime_place_error(int r, const char *target, struct err *err)
+{
+    if (r == -ELOOP)
+        return err_set(err, ERR_INVALID, 0, "mountPath %.200s contains a symbolic link: name the folder itself",
+                       target);
+    if (r == -EXDEV)
+        return err_set(err, ERR_CONFLICT, 0, "a mount already exists at or above mountPath %.200s", target);
+    if (r == -ENOTDIR)
+        return err_set(err, ERR_INVALID, 0, "mountPath %.200s is not a folder", target);
+    return err_sys(err, r, "open mountPath %.200s", target);
 }

@@ -202,3 +202,6 @@ struct runtime {
 const char *runtime_lack(const struct runtime *rt, const char *cap);
 /* ERR_UNSUPPORTED, with the driver's reason. what: "mount volumes". */
 int runtime_cannot(const struct runtime *rt, const char *cap, const char *what, struct err *err);
+/* The error about the mount point of a volume, with the same text for every driver. r: what mount_walk() returned
+ * (os/mount.h). */
+int runtime_place_error(int r, const char *target, struct err *err);

@@ -29,30 +29,6 @@ int visit_send(const int *fds, size_t n)
     return seqsock_send(HOME_FD, parts, fds, n);
 }
 
-static void collect_fds(int sock, int *ret_fds)
-{
-    char byte;
-    size_t n = 0;
-    for (size_t i = 0; i < VISIT_FDS_MAX; i++)
-        ret_fds[i] = NO_FD;
-    if (seqsock_recv(sock, &byte, 1, ret_fds, VISIT_FDS_MAX, &n) <= 0)
-        return;
-    for (size_t i = n; i < VISIT_FDS_MAX; i++)
-        ret_fds[i] = NO_FD;
-}
-
-/* True when the child exited before the timeout. */
-static bool child_await(int pidfd)
-{
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
-    siginfo_t info = { 0 };
-    bool is_late = poll(&p, 1, VISIT_MS) != 1;
-    if (is_late)
-        (void)proc_signal(pidfd, SIGKILL);              /* reaped below */
-    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED); /* our child: it has exited */
-    return !is_late && info.si_code == CLD_EXITED;
-}
-
 static int run_child(struct visit *shared, visit_fn *fn, void *arg, int home, struct err *err)
 {
     CLEANUP(close_fd_p) int pidfd = NO_FD;
@@ -64,7 +40,13 @@ static int run_child(struct visit *shared, visit_fn *fn, void *arg, int home, st
     }
     if (pid < 0)
         return err_sys(err, pid, "start a helper process");
-    if (!child_await(pidfd))
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    siginfo_t info = { 0 };
+    bool is_late = poll(&p, 1, VISIT_MS) != 1;
+    if (is_late)
+        (void)proc_signal(pidfd, SIGKILL);              /* reaped below */
+    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED); /* our child: it has exited */
+    if (is_late || info.si_code != CLD_EXITED)
         return err_set(err, ERR_INTERNAL, ETIMEDOUT, "the helper process in the box did not finish");
     if (shared->result < 0 && err)
         *err = shared->err;
@@ -83,8 +65,12 @@ int visit_run(visit_fn *fn, void *arg, int *ret_fds, struct err *err)
         r = err_sys(err, -errno, "socket pair for a helper process");
     if (r >= 0)
         r = run_child(shared, fn, arg, pair[1], err);
-    if (r >= 0 && ret_fds)
-        collect_fds(pair[0], ret_fds);
+    size_t n = 0;
+    char byte;
+    if (r >= 0 && ret_fds && seqsock_recv(pair[0], &byte, 1, ret_fds, VISIT_FDS_MAX, &n) <= 0)
+        n = 0;
+    for (size_t i = n; r >= 0 && ret_fds && i < VISIT_FDS_MAX; i++)
+        ret_fds[i] = NO_FD;
     seqsock_close_all(pair, 2);
     (void)munmap(shared, sizeof(*shared)); /* our own mapping */
     return r;

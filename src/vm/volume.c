@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "runtime/volplace.h"
 #include "vm/vm_core.h"
 
 #define NOTE_FIRST_MS 20000
@@ -146,7 +145,7 @@ static void place_error(struct vm_volume_op *op, const struct err *err)
                       "attach for writing only: attach it once without readOnly, detach it, then attach it read-only",
                       op->id);
     else if (op->is_mount && (why == ELOOP || why == EXDEV || why == ENOTDIR || why == ENOENT || why == ENAMETOOLONG))
-        (void)volplace_failed(-why, op->target, &op->err);
+        (void)runtime_place_error(-why, op->target, &op->err);
 }
 
 static void on_taken_back(void *arg, const struct err *err)

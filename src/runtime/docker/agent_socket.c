@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "os/proc.h"
 #include "os/write_all.h"
 
 #define AGENT      "guest"
@@ -173,22 +174,6 @@ void docker_agent_socket_sweep(struct docker_agent_socket *d, bool (*is_kept)(vo
 
 /* --- a connection --- */
 
-/* The start time of a process: with its pid it names the process uniquely. 0: not known. */
-static uint64_t began_at(pid_t pid)
-{
-    char path[64], text[STAT_MAX];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    const char *p = strrchr(text, ')'); /* the process name may contain anything */
-    for (int word = 0; p && word < START_WORD; word++)
-        p = strchr(p + 1, ' ');
-    return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
 static void wait_on_connection(void *arg, int events)
 {
     struct docker_agent_socket_wait *w = arg;
@@ -200,7 +185,7 @@ static void wait_on_connection(void *arg, int events)
         return;
     if (getsockopt(c.fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0) {
         c.pid = peer.pid;
-        c.since = began_at(peer.pid);
+        c.since = proc_start_time(peer.pid);
     }
     if (w->only.pid && (c.pid != w->only.pid || c.since != w->only.since)) {
         (void)close(c.fd); /* a process in the container that is not its agent */

@@ -24,6 +24,7 @@
 #include "base/ident.h"
 #include "base/list.h"
 #include "guest/proto.h"
+#include "runtime/agent_end.h"
 #include "runtime/docker/messages.h"
 #include "runtime/docker/mux.h"
 
@@ -57,69 +58,10 @@ struct run {
 struct docker_agentless {
     struct docker_call_set *calls;
     char container[DOCKER_MESSAGES_ID_MAX];
-    int fd;
-    struct watch *watch;
-    struct docker_call *end;     /* waits for the container's end */
-    struct buf in, out, request; /* request: the joined payloads of one request */
+    struct agent_end host;
+    struct docker_call *end; /* waits for the container's end */
     struct run *runs;
 };
-
-/* --- frames to the host --- */
-
-static void frames_flush(struct docker_agentless *p)
-{
-    while (p->out.len) {
-        ssize_t n = send(p->fd, p->out.data, p->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n <= 0)
-            break; /* the host is gone, or reads later: the watch tells */
-        buf_consume(&p->out, (size_t)n);
-    }
-    watch_set(p->watch, p->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
-}
-
-static void send_frame(struct docker_agentless *p, struct proto_writer *w, uint32_t stream, uint16_t type)
-{
-    int n = proto_frame_end(w, stream, type, 0);
-    if (n > 0)
-        (void)buf_add(&p->out, (const char *)w->data, (size_t)n); /* credit bounds it far below its limit */
-    frames_flush(p);
-}
-
-static void send_empty(struct docker_agentless *p, uint32_t stream, uint16_t type)
-{
-    uint8_t mem[PROTO_HEADER];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    send_frame(p, &w, stream, type);
-}
-
-static void send_error(struct docker_agentless *p, uint32_t stream, int sys, const char *text)
-{
-    uint8_t mem[1024];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u32(&w, (uint32_t)sys);
-    proto_put_str(&w, text);
-    send_frame(p, &w, stream, PROTO_ERROR);
-}
-
-static void send_number(struct docker_agentless *p, uint32_t stream, uint16_t type, uint32_t number)
-{
-    uint8_t mem[PROTO_HEADER + 4];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u32(&w, number);
-    send_frame(p, &w, stream, type);
-}
-
-static void send_handshake(struct docker_agentless *p)
-{
-    uint8_t mem[64];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, PROTO_CAP_NONE);
-    send_frame(p, &w, 0, PROTO_HANDSHAKE);
-}
 
 /* --- a command --- */
 
@@ -160,7 +102,7 @@ static void send_exit(struct run *r, uint32_t code)
                             .wall_us = (uint64_t)(clock_mono_us() - r->began_us) };
     proto_frame_begin(&w, mem, sizeof(mem));
     proto_put_exit(&w, &x);
-    send_frame(r->p, &w, r->stream, PROTO_EXEC_EXIT);
+    agent_end_send(&r->p->host, &w, r->stream, PROTO_EXEC_EXIT);
     run_free(r);
 }
 
@@ -183,7 +125,7 @@ static void run_on_code(void *arg, json_t *body, const struct err *err)
         r->again = timer_new(r->p->calls->loop, ASK_MS, 0, run_on_again,
                              r); /* its output ends slightly before the exec does */
     else if (err) {
-        send_error(r->p, r->stream, EIO, err->msg);
+        agent_end_send_error(&r->p->host, r->stream, EIO, err->msg);
         run_free(r);
     } else {
         send_exit(r, (uint32_t)json_get_int(body, "ExitCode", EXIT_KILLED));
@@ -196,34 +138,30 @@ static void ask_code(struct run *r)
     r->call = engine_call(r->p, "GET", path, NULL, run_on_code, r);
 }
 
-static void send_output(struct run *r, const struct docker_mux_piece *piece)
-{
-    uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u8(&w, piece->is_stderr && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
-    proto_put_data(&w, piece->data, piece->len);
-    send_frame(r->p, &w, r->stream, PROTO_EXEC_OUTPUT);
-    r->credit -= (uint32_t)piece->len;
-    docker_mux_take(&r->blocks, piece->len);
-}
-
 static void signal_run(struct run *r, uint32_t signo);
 
 static void run_give_up(struct run *r, const char *why)
 {
     signal_run(r, SIGKILL);
-    send_error(r->p, r->stream, EIO, why);
+    agent_end_send_error(&r->p->host, r->stream, EIO, why);
     run_free(r);
 }
 
 /* Sends as much as the host's credit allows; the engine's connection is held for the rest. */
 static void run_pump(struct run *r)
 {
+    uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
+    struct proto_writer w;
     struct docker_mux_piece piece;
     int n;
-    while ((n = docker_mux_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0)
-        send_output(r, &piece);
+    while ((n = docker_mux_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0) {
+        proto_frame_begin(&w, mem, sizeof(mem));
+        proto_put_u8(&w, piece.is_stderr && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
+        proto_put_data(&w, piece.data, piece.len);
+        agent_end_send(&r->p->host, &w, r->stream, PROTO_EXEC_OUTPUT);
+        r->credit -= (uint32_t)piece.len;
+        docker_mux_take(&r->blocks, piece.len);
+    }
     if (n < 0) {
         run_give_up(r, "the engine's response to an exec does not match its API");
         return;
@@ -253,7 +191,7 @@ static void on_output_done(void *arg, json_t *body, const struct err *err)
     if (docker_call_is_over(err)) {
         run_free(r);
     } else if (err) {
-        send_error(r->p, r->stream, err->code == ERR_INVALID ? ENOENT : EIO, err->msg);
+        agent_end_send_error(&r->p->host, r->stream, err->code == ERR_INVALID ? ENOENT : EIO, err->msg);
         run_free(r);
     } else {
         run_pump(r);
@@ -267,7 +205,7 @@ static void on_exec_made(void *arg, json_t *body, const struct err *err)
     r->call = NULL;
     if (err || docker_messages_id(body, "Id", r->exec_id, &why) < 0) {
         if (!docker_call_is_over(err))
-            send_error(r->p, r->stream, EIO, err ? err->msg : why.msg);
+            agent_end_send_error(&r->p->host, r->stream, EIO, err ? err->msg : why.msg);
         run_free(r);
         return;
     }
@@ -276,7 +214,8 @@ static void on_exec_made(void *arg, json_t *body, const struct err *err)
     struct docker_call_request req = {
         .method = "POST", .path = path, .body = how, .what = "run a command", .timeout_ms = -1, .on_bytes = on_bytes
     };
-    send_number(r->p, r->stream, PROTO_EXEC_STARTED, 1); /* the engine does not report the pid inside */
+    agent_end_send_number(&r->p->host, r->stream, PROTO_EXEC_STARTED,
+                          1); /* the engine does not report the pid inside */
     r->call = docker_call_start(r->p->calls, &req, on_output_done, r);
 }
 
@@ -338,20 +277,18 @@ static json_t *get_strs(struct proto_reader *in)
     return list;
 }
 
-static void start_run(struct docker_agentless *p, uint32_t stream, const char *data, size_t len)
+static void start_run(struct docker_agentless *p, uint32_t stream, struct proto_reader *in)
 {
-    struct proto_reader in;
-    proto_reader_init(&in, data, len);
-    uint32_t flags = proto_get_u32(&in);
-    (void)proto_get_u32(&in); /* terminal size, unused */
-    uint32_t timeout_ms = proto_get_u32(&in);
-    const char *cwd = proto_get_str(&in, PROTO_PATH_MAX), *user = proto_get_str(&in, PROTO_PATH_MAX);
-    (void)proto_get_str(&in, PROTO_TAG_MAX);
-    JSON_OWNED argv = get_strs(&in);
-    JSON_OWNED env = get_strs(&in);
-    if (proto_reader_end(&in) < 0 || run_find(p, stream) ||
+    uint32_t flags = proto_get_u32(in);
+    (void)proto_get_u32(in); /* terminal size, unused */
+    uint32_t timeout_ms = proto_get_u32(in);
+    const char *cwd = proto_get_str(in, PROTO_PATH_MAX), *user = proto_get_str(in, PROTO_PATH_MAX);
+    (void)proto_get_str(in, PROTO_TAG_MAX);
+    JSON_OWNED argv = get_strs(in);
+    JSON_OWNED env = get_strs(in);
+    if (proto_reader_end(in) < 0 || run_find(p, stream) ||
         flags & (PROTO_WITH_STDIN | PROTO_WITH_PTY | PROTO_WITH_LOG)) {
-        send_error(p, stream, ENOSYS, why_not);
+        agent_end_send_error(&p->host, stream, ENOSYS, why_not);
         return;
     }
     struct run *r = xzalloc(sizeof(*r));
@@ -371,58 +308,25 @@ static void start_run(struct docker_agentless *p, uint32_t stream, const char *d
     r->call = engine_call(p, "POST", path, body, on_exec_made, r);
 }
 
-static void frame_take(struct docker_agentless *p, const struct proto_header *h, const char *data, size_t len)
+static void on_frame(void *arg, const struct proto_header *h, struct proto_reader *in)
 {
+    struct docker_agentless *p = arg;
     struct run *r = run_find(p, h->stream);
-    struct proto_reader in;
-    proto_reader_init(&in, data, len);
     if (h->type == PROTO_EXEC_START)
-        start_run(p, h->stream, data, len);
+        start_run(p, h->stream, in);
     else if (h->type == PROTO_PING || h->type == PROTO_HOSTNAME || h->type == PROTO_RESEED)
-        send_empty(p, h->stream, PROTO_DONE); /* the engine's host keeps clock and entropy */
+        agent_end_send_done(&p->host, h->stream); /* the engine's host keeps clock and entropy */
     else if (proto_is_request(h->type))
-        send_error(p, h->stream, ENOSYS, why_not);
+        agent_end_send_error(&p->host, h->stream, ENOSYS, why_not);
     else if (r && h->type == PROTO_CREDIT) {
-        r->credit += proto_get_u32(&in);
+        r->credit += proto_get_u32(in);
         run_pump(r);
     } else if (r && h->type == PROTO_EXEC_SIGNAL) {
-        signal_run(r, proto_get_u32(&in));
+        signal_run(r, proto_get_u32(in));
     } else if (r && h->type == PROTO_DROP) {
         signal_run(r, SIGKILL);
         run_free(r);
     }
-}
-
-/* Takes all complete frames. The other end is our own code: a violation is a bug and ends the link. */
-static int take_frames(struct docker_agentless *p)
-{
-    struct proto_header h;
-    while (p->in.len >= PROTO_HEADER) {
-        if (proto_header_get((const uint8_t *)p->in.data, &h) < 0)
-            return -EBADMSG;
-        if (p->in.len < PROTO_HEADER + h.length)
-            return 0;
-        if (buf_add(&p->request, p->in.data + PROTO_HEADER, h.length) < 0)
-            return -EBADMSG;
-        buf_consume(&p->in, PROTO_HEADER + h.length);
-        if (h.flags & PROTO_MORE)
-            continue;
-        frame_take(p, &h, buf_text(&p->request), p->request.len);
-        buf_clear(&p->request);
-    }
-    return 0;
-}
-
-static void on_io(void *arg, int events)
-{
-    struct docker_agentless *p = arg;
-    char piece[65536];
-    ssize_t n = events & LOOP_READ ? recv(p->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
-    frames_flush(p);
-    if (n > 0 && buf_add(&p->in, piece, (size_t)n) == 0 && take_frames(p) == 0)
-        return;
-    if (events & LOOP_READ && !(n < 0 && errno == EAGAIN))
-        watch_set(p->watch, 0); /* the host has closed it; the box is freed next */
 }
 
 static void container_on_end(void *arg, json_t *body, const struct err *err)
@@ -431,37 +335,24 @@ static void container_on_end(void *arg, json_t *body, const struct err *err)
     (void)body;
     p->end = NULL;
     if (!docker_call_is_over(err))
-        (void)shutdown(p->fd,
-                       SHUT_RDWR); /* looks like the end of an agent. An engine that is unreachable ends it as well */
+        agent_end_shut(&p->host); /* looks like the end of an agent. An engine that is unreachable ends it as well */
 }
 
 int docker_agentless_new(struct docker_call_set *calls, const char *container, struct docker_agentless **ret,
                          int *ret_fd, struct err *err)
 {
-    int pair[2];
     struct docker_agentless *p = xzalloc(sizeof(*p));
-    *p = (struct docker_agentless){ .calls = calls, .fd = NO_FD };
+    p->calls = calls;
     (void)snprintf(p->container, sizeof(p->container), "%s", container);
-    buf_init(&p->in, 2 * PROTO_FRAME_MAX);
-    buf_init(&p->out, OUT_MAX);
-    buf_init(&p->request, PROTO_REQUEST_MAX + PROTO_PAYLOAD_MAX);
-    int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0 ? -errno : 0;
-    if (r == 0) {
-        p->fd = pair[0];
-        r = watch_new(calls->loop, p->fd, LOOP_READ, on_io, p, &p->watch);
-        if (r < 0)
-            (void)close(pair[1]);
-    }
+    int r = agent_end_open(&p->host, calls->loop, on_frame, p, ret_fd, err);
     if (r < 0) {
-        (void)docker_agentless_free(p);
-        return err_sys(err, r, "stand in for an agent");
+        free(p);
+        return r;
     }
     CLEANUP(free_p) char *path = xasprintf("/containers/%s/wait?condition=not-running", p->container);
     struct docker_call_request req = { .method = "POST", .path = path, .what = "watch a container", .timeout_ms = -1 };
     p->end = docker_call_start(calls, &req, container_on_end, p);
     *ret = p;
-    *ret_fd = pair[1];
-    send_handshake(p);
     return 0;
 }
 
@@ -473,12 +364,7 @@ struct docker_agentless *docker_agentless_free(struct docker_agentless *p)
         run_free(p->runs);
     if (p->end)
         docker_call_cancel(p->end);
-    watch_free(p->watch);
-    if (p->fd >= 0)
-        (void)close(p->fd);
-    buf_done(&p->in);
-    buf_done(&p->out);
-    buf_done(&p->request);
+    agent_end_close(&p->host);
     free(p);
     return NULL;
 }

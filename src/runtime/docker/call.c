@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "http/url.h"
 #include "runtime/docker/messages.h"
 
 #define TIMEOUT_MS     60000
@@ -27,6 +28,44 @@ struct docker_call {
     void *arg;
     struct err early;
 };
+
+int docker_call_host_parse(const char *host, bool is_tls, const struct docker_tls *tls, struct docker_call_host *ret,
+                           struct err *err)
+{
+    struct docker_call_host h = { .name = xstrdup(host) };
+    struct url u;
+    if (strncmp(host, "unix://", 7) == 0 && host[7] == '/') {
+        h.unix_path = xstrdup(host + 7);
+    } else if (strncmp(host, "tcp://", 6) == 0) {
+        h.base_url = xasprintf("%s://%s", is_tls ? "https" : "http", host + 6);
+        size_t n = strlen(h.base_url);
+        if (n && h.base_url[n - 1] == '/')
+            h.base_url[n - 1] = '\0';
+        if (url_parse_either(h.base_url, "http", &u) < 0 || strcmp(u.path, "/") != 0)
+            h.base_url = (free(h.base_url), NULL);
+    }
+    if (!h.unix_path && !h.base_url) {
+        docker_call_host_done(&h);
+        return err_set(err, ERR_INVALID, 0, "DOCKER_HOST \"%.200s\" is neither unix:///PATH nor tcp://HOST:PORT", host);
+    }
+    h.ca = xstrdup(tls->ca);
+    h.cert = xstrdup(tls->cert);
+    h.key = xstrdup(tls->key);
+    h.trust = (struct tls_context_trust){ .ca_file = h.ca, .cert_file = h.cert, .key_file = h.key };
+    *ret = h;
+    return 0;
+}
+
+void docker_call_host_done(struct docker_call_host *h)
+{
+    free(h->unix_path);
+    free(h->base_url);
+    free(h->ca);
+    free(h->cert);
+    free(h->key);
+    free(h->name);
+    *h = (struct docker_call_host){ 0 };
+}
 
 void docker_call_escape(struct buf *out, const char *text)
 {
@@ -54,22 +93,6 @@ static void call_finish(struct docker_call *c, json_t *body, const struct err *e
     fn(arg, body, err);
 }
 
-static void give_lines(struct docker_call *c)
-{
-    size_t done = 0;
-    for (const char *end; (end = memchr(c->body.data + done, '\n', c->body.len - done));) {
-        size_t len = (size_t)(end - (c->body.data + done));
-        if (len && c->body.data[done + len - 1] == '\r')
-            c->on_line(c->arg, c->body.data + done, len - 1);
-        else
-            c->on_line(c->arg, c->body.data + done, len);
-        done += (size_t)(end - (c->body.data + done)) + 1;
-        if (done >= c->body.len)
-            break;
-    }
-    buf_consume(&c->body, done);
-}
-
 static void call_on_data(void *arg, struct http_client *http, const char *data, size_t len)
 {
     struct docker_call *c = arg;
@@ -83,8 +106,16 @@ static void call_on_data(void *arg, struct http_client *http, const char *data, 
     if (buf_add(&c->body, data, len) < 0)
         (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's response is larger than %u bytes", c->what,
                       DOCKER_CALL_BODY_MAX);
-    if (c->is_lines && is_good && c->body.len)
-        give_lines(c);
+    size_t done = 0;
+    for (const char *line = c->body.data, *end; c->is_lines && is_good && done < c->body.len; line = end + 1) {
+        end = memchr(line, '\n', c->body.len - done);
+        if (!end)
+            break;
+        size_t n = (size_t)(end - line);
+        c->on_line(c->arg, line, n && line[n - 1] == '\r' ? n - 1 : n);
+        done += n + 1;
+    }
+    buf_consume(&c->body, done);
 }
 
 static void call_on_done(void *arg, struct http_client *http, const struct err *err)
@@ -118,7 +149,7 @@ struct docker_call *docker_call_start(struct docker_call_set *set, const struct 
 {
     static const struct http_client_events events = { .on_data = call_on_data, .on_done = call_on_done };
     static const char *const json_type[] = { "Content-Type: application/json", NULL };
-    const struct docker_host *h = set->host;
+    const struct docker_call_host *h = set->host;
     struct docker_call *c = xzalloc(sizeof(*c));
     *c = (struct docker_call){ .set = set, .next = set->first, .what = xstrdup(req->what), .fn = fn, .arg = arg };
     c->is_lines = req->on_line != NULL;

@@ -1,21 +1,34 @@
 /* One call to the engine: JSON request, JSON response. Untrusted: all that is received (sizes are bounded, JSON is
- * parsed strictly). May include: base/, loop/, http/. */
+ * parsed strictly). May include: base/, loop/, http/, tls/. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "http/client.h"
 #include "loop/loop.h"
-#include "runtime/docker/host.h"
+#include "runtime/docker/docker.h"
+#include "tls/tls_context.h"
 
 #define DOCKER_CALL_BODY_MAX (8u << 20)
 #define DOCKER_CALL_VERSION  "/v1.41"
+
+/* The engine's address, as DOCKER_HOST and related variables define it. */
+struct docker_call_host {
+    char *unix_path;                /* or NULL */
+    char *base_url;                 /* "http://…" or "https://…" without a path, or NULL */
+    char *ca, *cert, *key;          /* files, or NULL */
+    struct tls_context_trust trust; /* borrows them */
+    char *name;                     /* as the operator set it, for messages */
+};
+int docker_call_host_parse(const char *host, bool is_tls, const struct docker_tls *tls, struct docker_call_host *ret,
+                           struct err *err);
+void docker_call_host_done(struct docker_call_host *h);
 
 struct docker_call;
 /* All calls under way, so that they can be cancelled together. */
 struct docker_call_set {
     struct loop *loop;
-    const struct docker_host *host;
+    const struct docker_call_host *host;
     struct docker_call *first;
 };
 

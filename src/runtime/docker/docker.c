@@ -93,19 +93,13 @@ static void making_free(struct making *m)
     free(m);
 }
 
-/* The engine got the request and may still be working on it. */
-static bool is_unanswered(const struct err *err)
-{
-    bool is_away = err->sys == ECONNREFUSED || err->sys == ENOENT;
-    return !is_away && (err->code == ERR_CAPACITY || err->code == ERR_TIMEOUT);
-}
-
 static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
     struct box_life_caller to = m->to;
-    if (!m->is_adoption && !*m->box->container && is_unanswered(err))
-        docker_removal_doubt(m->box->d, m->box->id);
+    bool is_away = err->sys == ECONNREFUSED || err->sys == ENOENT;
+    if (!m->is_adoption && !*m->box->container && !is_away && (err->code == ERR_CAPACITY || err->code == ERR_TIMEOUT))
+        docker_removal_doubt(m->box->d, m->box->id); /* the engine got the request and may still be working on it */
     if (m->is_adoption && docker_call_is_over(err))
         docker_forget(m->box); /* it may still run */
     else if (m->is_adoption || docker_call_is_over(err))
@@ -409,48 +403,36 @@ static void on_did(void *arg, json_t *body, const struct err *err)
         a->fn(a->arg, err);
 }
 
-static void container_change(struct box *box, const char *action, enum change to, box_done_fn *fn, void *arg)
+static struct doing *doing_new(const struct box *box, enum change to, box_done_fn *fn, void *arg)
 {
     struct doing *a = xzalloc(sizeof(*a));
     *a = (struct doing){ .d = box->d, .change = to, .fn = fn, .arg = arg };
     memcpy(a->id, box->id, sizeof(a->id));
-    (void)call_box(box, "POST", action, NULL, on_did, a);
-}
-
-static void container_act(struct box *box, const char *action, const json_t *body, box_done_fn *fn, void *arg)
-{
-    struct doing *a = xzalloc(sizeof(*a));
-    *a = (struct doing){ .d = box->d, .fn = fn, .arg = arg };
-    (void)call_box(box, "POST", action, body, on_did, a);
+    return a;
 }
 
 static void docker_pause(struct box *box, box_done_fn *fn, void *arg)
 {
-    container_change(box, "/pause", CHANGE_PAUSED, fn, arg);
+    (void)call_box(box, "POST", "/pause", NULL, on_did, doing_new(box, CHANGE_PAUSED, fn, arg));
 }
 
 static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
 {
-    container_change(box, "/unpause", CHANGE_RUNNING, fn, arg);
+    (void)call_box(box, "POST", "/unpause", NULL, on_did, doing_new(box, CHANGE_RUNNING, fn, arg));
 }
 
 static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,
                               box_done_fn *fn, void *arg)
 {
     JSON_OWNED body = docker_messages_limits(memory_mb, cpu_milli, pids_max);
-    container_act(box, "/update", body, fn, arg);
+    (void)call_box(box, "POST", "/update", body, on_did, doing_new(box, CHANGE_NONE, fn, arg));
 }
 
 /* Renames it in the engine. The hostname of a container cannot change; commands get the new one in HOSTNAME. */
 static void docker_rename(struct box *box, const char *hostname, box_done_fn *fn, void *arg)
 {
     CLEANUP(free_p) char *action = xasprintf("/rename?name=iii-sbx-%s", hostname);
-    container_act(box, action, NULL, fn, arg);
-}
-
-static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
-{
-    return docker_stat_read(box, ret, err);
+    (void)call_box(box, "POST", action, NULL, on_did, doing_new(box, CHANGE_NONE, fn, arg));
 }
 
 /* --- what the engine supports --- */
@@ -462,14 +444,6 @@ struct asking {
     bool is_start;
 };
 
-static void tell_limits(const struct docker_messages_powers *g)
-{
-    if (!g->can_memory || !g->can_cpu || !g->can_pids)
-        log_event(LOG_WARN, "docker.limits", "memory", g->can_memory ? "enforced" : "not enforced", "cpu",
-                  g->can_cpu ? "enforced" : "not enforced", "pids", g->can_pids ? "enforced" : "not enforced", "why",
-                  WHY_NO_LIMIT, NULL);
-}
-
 static void on_info(void *arg, json_t *body, const struct err *err)
 {
     CLEANUP(free_p) struct asking *a = arg;
@@ -477,8 +451,10 @@ static void on_info(void *arg, json_t *body, const struct err *err)
     d->are_powers_due = err;
     if (!err) {
         struct docker_messages_powers now = docker_messages_powers(body);
-        if (memcmp(&now, &d->powers, sizeof(now)) != 0)
-            tell_limits(&now);
+        if (memcmp(&now, &d->powers, sizeof(now)) != 0 && (!now.can_memory || !now.can_cpu || !now.can_pids))
+            log_event(LOG_WARN, "docker.limits", "memory", now.can_memory ? "enforced" : "not enforced", "cpu",
+                      now.can_cpu ? "enforced" : "not enforced", "pids", now.can_pids ? "enforced" : "not enforced",
+                      "why", WHY_NO_LIMIT, NULL);
         d->powers = now;
     }
     if (a->is_start && !docker_call_is_over(err))
@@ -562,7 +538,7 @@ static struct runtime *docker_free(struct runtime *rt)
     json_decref(d->captured);
     json_decref(d->end.doubted);
     json_decref(d->end.kept);
-    docker_host_done(&d->host);
+    docker_call_host_done(&d->host);
     free(d->runtime);
     free(d);
     return NULL;
@@ -584,7 +560,7 @@ static const struct runtime_ops docker_ops = {
     .forget = docker_forget,
     .pause = docker_pause,
     .resume = docker_resume,
-    .stats = docker_stats,
+    .stats = docker_stat_read,
     .set_limits = docker_set_limits,
     .rename = docker_rename,
     .sweep = docker_sweep,
@@ -607,7 +583,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->end.doubted = json_object();
     d->end.kept = json_object();
     d->calls = (struct docker_call_set){ .loop = l, .host = &d->host };
-    int r = docker_host_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
+    int r = docker_call_host_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
     if (r == 0)
         r = docker_agent_socket_new(l, opt->data_dir, &d->agent_socket, err);
     if (r < 0) {
@@ -626,7 +602,7 @@ struct check {
     struct docker_call_set *calls;
     json_t *rows;
     const struct docker_options *opt;
-    struct docker_host host;
+    struct docker_call_host host;
 };
 
 static void add_row(struct check *c, const char *name, bool is_ok, const char *detail, const char *fix)
@@ -670,14 +646,14 @@ json_t *docker_doctor(const struct docker_options *opt)
     struct check c = { .rows = json_array(), .opt = opt };
     struct err err = ERR_INIT;
     CLEANUP(loop_free_p) struct loop *loop = NULL;
-    int r = docker_host_parse(opt->host, opt->is_tls, &opt->tls, &c.host, &err);
+    int r = docker_call_host_parse(opt->host, opt->is_tls, &opt->tls, &c.host, &err);
     if (r == 0)
         r = loop_new(&loop, &err);
     c.loop = loop;
     if (r < 0) {
         (void)json_array_append_new(c.rows, json_pack("{s:s, s:b, s:b, s:s}", "name", "docker engine", "ok", 0,
                                                       "required", 0, "detail", err.msg));
-        docker_host_done(&c.host);
+        docker_call_host_done(&c.host);
         return c.rows;
     }
     struct docker_call_set calls = { .loop = loop, .host = &c.host };
@@ -687,6 +663,6 @@ json_t *docker_doctor(const struct docker_options *opt)
     };
     (void)docker_call_start(&calls, &req, on_version, &c);
     loop_run(loop);
-    docker_host_done(&c.host);
+    docker_call_host_done(&c.host);
     return c.rows;
 }

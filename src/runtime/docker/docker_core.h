@@ -7,7 +7,6 @@
 #include "runtime/docker/agent_socket.h"
 #include "runtime/docker/agentless.h"
 #include "runtime/docker/call.h"
-#include "runtime/docker/host.h"
 #include "runtime/docker/messages.h"
 #include "runtime/runtime.h"
 
@@ -30,7 +29,7 @@ struct docker_removal {
 
 struct docker {
     struct runtime base; /* first */
-    struct docker_host host;
+    struct docker_call_host host;
     struct docker_call_set calls;
     struct docker_agent_socket *agent_socket;
     char *runtime;
@@ -91,4 +90,4 @@ void docker_removal_first_sweep(struct docker *d, box_done_fn *fn, void *arg);
 bool docker_removal_tick(struct docker *d); /* true: it has sweeps to do */
 void docker_removal_last(struct docker *d); /* at shutdown, after docker_call_end_all(). Blocks for a moment */
 
-int docker_stat_read(const struct box *box, struct box_stats *ret, struct err *err);
+int docker_stat_read(struct box *box, struct box_stats *ret, struct err *err);

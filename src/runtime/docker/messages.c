@@ -24,14 +24,6 @@
 
 /* --- requests --- */
 
-static json_t *labels_of(const char *tag, const char *box_id)
-{
-    json_t *labels = json_pack("{s:s, s:s}", DOCKER_MESSAGES_LABEL, "true", DOCKER_MESSAGES_LABEL_DATA, tag);
-    if (box_id)
-        (void)json_object_set_new(labels, DOCKER_MESSAGES_LABEL_ID, json_string(box_id));
-    return labels;
-}
-
 /* A quota, not NanoCpus: the engine rejects NanoCpus above the number of its CPUs, and a limit of four must work on
  * a host with two. */
 json_t *docker_messages_limits(uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max)
@@ -70,11 +62,14 @@ json_t *docker_messages_container(const struct docker_messages_box *box)
 {
     const struct box_plan *p = box->plan;
     CLEANUP(free_p) char *files = xasprintf("%u", p->nofile);
-    json_t *c = json_pack("{s:s, s:s, s:s, s:[s,s,s,s,s], s:[], s:s, s:b, s:b, s:b, s:o, s:o}", "Image", box->image,
-                          "Hostname", *p->hostname ? p->hostname : p->id, "User", "0:0", "Entrypoint",
-                          DOCKER_MESSAGES_GUEST "/guest", "--dial-unix", DOCKER_MESSAGES_GUEST "/sock", "--files",
-                          files, "Cmd", "WorkingDir", p->workdir ? p->workdir : "/", "Tty", 0, "OpenStdin", 0,
-                          "AttachStdout", 0, "Labels", labels_of(box->tag, p->id), "HostConfig", host_config(box));
+    json_t *c =
+        json_pack("{s:s, s:s, s:s, s:[s,s,s,s,s], s:[], s:s, s:b, s:b, s:b, s:o, s:o}", "Image", box->image, "Hostname",
+                  *p->hostname ? p->hostname : p->id, "User", "0:0", "Entrypoint", DOCKER_MESSAGES_GUEST "/guest",
+                  "--dial-unix", DOCKER_MESSAGES_GUEST "/sock", "--files", files, "Cmd", "WorkingDir",
+                  p->workdir ? p->workdir : "/", "Tty", 0, "OpenStdin", 0, "AttachStdout", 0, "Labels",
+                  json_pack("{s:s, s:s, s:s}", DOCKER_MESSAGES_LABEL, "true", DOCKER_MESSAGES_LABEL_DATA, box->tag,
+                            DOCKER_MESSAGES_LABEL_ID, p->id),
+                  "HostConfig", host_config(box));
     (void)json_object_set_new(c, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE")); /* disables the image's own */
     /* the container ignores the engine's stop signal: without this, a stop would wait 10 s */
     (void)json_object_set_new(c, "StopSignal", json_string("SIGKILL"));
@@ -92,21 +87,15 @@ json_t *docker_messages_filter(const char *tag, const char *more, const char *va
 
 /* --- responses --- */
 
-static bool take_hex(const char *text, char ret[DOCKER_MESSAGES_ID_MAX])
+int docker_messages_id(const json_t *body, const char *key, char ret[DOCKER_MESSAGES_ID_MAX], struct err *err)
 {
+    const char *text = json_get_str(body, key, "");
     if (strncmp(text, "sha256:", 7) == 0)
         text += 7;
     if (strlen(text) != DOCKER_MESSAGES_ID_MAX - 1 || strspn(text, "0123456789abcdef") != DOCKER_MESSAGES_ID_MAX - 1)
-        return false;
+        return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's response has no valid \"%s\"", key);
     memcpy(ret, text, DOCKER_MESSAGES_ID_MAX);
-    return true;
-}
-
-int docker_messages_id(const json_t *body, const char *key, char ret[DOCKER_MESSAGES_ID_MAX], struct err *err)
-{
-    if (take_hex(json_get_str(body, key, ""), ret))
-        return 0;
-    return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's response has no valid \"%s\"", key);
+    return 0;
 }
 
 /* Podman has a field for it, Docker an entry in a list. */
@@ -244,21 +233,6 @@ void docker_messages_pull_done(struct docker_messages_pull *p)
     p->layers = json_unref(p->layers);
 }
 
-static void count_up(struct docker_messages_pull *p)
-{
-    const char *id;
-    json_t *row;
-    p->done_bytes = p->total_bytes = 0;
-    p->n_done = p->n = 0;
-    json_object_foreach(p->layers, id, row)
-    {
-        p->done_bytes += json_integer_value(json_array_get(row, 0));
-        p->total_bytes += json_integer_value(json_array_get(row, 1));
-        p->n_done += json_is_true(json_array_get(row, 2));
-        p->n++;
-    }
-}
-
 static int64_t string_bounded(int64_t v)
 {
     return v < 0 ? 0 : v > INT64_C(1) << 44 ? INT64_C(1) << 44 : v;
@@ -292,7 +266,15 @@ void docker_messages_pull_line(struct docker_messages_pull *p, const char *line,
     int64_t total = string_bounded(json_get_int(detail, "total", json_integer_value(json_array_get(row, 1))));
     int64_t done = is_complete ? total : string_bounded(json_get_int(detail, "current", 0));
     (void)json_object_set_new(p->layers, id, json_pack("[I, I, b]", (json_int_t)done, (json_int_t)total, is_complete));
-    count_up(p);
+    p->done_bytes = p->total_bytes = 0;
+    p->n_done = p->n = 0;
+    json_object_foreach(p->layers, id, row)
+    {
+        p->done_bytes += json_integer_value(json_array_get(row, 0));
+        p->total_bytes += json_integer_value(json_array_get(row, 1));
+        p->n_done += json_is_true(json_array_get(row, 2));
+        p->n++;
+    }
 }
 
 void docker_messages_split(const char *name, char **ret_image, char **ret_tag)

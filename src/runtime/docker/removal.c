@@ -179,16 +179,6 @@ static bool has_use(void *arg, const char *box_id)
     return is_ours(d, box_id) || is_ending(d, box_id) || json_is_true(json_object_get(d->end.doubted, box_id));
 }
 
-static void plan_next(struct docker *d)
-{
-    if (d->end.n_looks < N_GAPS) {
-        d->end.next_ms = loop_now_ms(d->calls.loop) + (int64_t)gaps_s[d->end.n_looks++] * MS_PER_SEC;
-        return;
-    }
-    d->end.next_ms = INT64_MAX;
-    (void)json_object_clear(d->end.doubted); /* what has not appeared by now will not appear any more */
-}
-
 static void after_last_sweep(struct docker *d, const struct sweeping *s);
 
 static void sweep_done(struct sweeping *s)
@@ -200,8 +190,12 @@ static void sweep_done(struct sweeping *s)
     d->end.is_sweeping = false;
     d->end.is_due = d->end.is_due || !is_good;
     d->are_powers_due = d->are_powers_due || !is_good;
-    if (is_good && !d->end.is_last)
-        plan_next(d);
+    if (is_good && !d->end.is_last && d->end.n_looks < N_GAPS) {
+        d->end.next_ms = loop_now_ms(d->calls.loop) + (int64_t)gaps_s[d->end.n_looks++] * MS_PER_SEC;
+    } else if (is_good && !d->end.is_last) {
+        d->end.next_ms = INT64_MAX;
+        (void)json_object_clear(d->end.doubted); /* what has not appeared by now will not appear any more */
+    }
     if (is_good)
         docker_agent_socket_sweep(d->agent_socket, has_use, d);
     if (is_good && !d->end.is_last)

@@ -47,20 +47,30 @@ static uint64_t read_row(const char *folder, const char *name, const char *key)
     return 0;
 }
 
-static void read_v2(const char *folder, struct box_stats *st)
+/* One line of /proc/PID/cgroup: "N:controllers:/path". */
+static bool read_group(const struct box *box, char *line, struct box_stats *st)
 {
-    uint64_t pids = 0;
-    st->cpu_usage_us = read_row(folder, "cpu.stat", "usage_usec");
-    (void)read_number(folder, "memory.current", &st->memory_bytes);
-    (void)read_number(folder, "memory.max", &st->memory_limit_bytes);
-    st->oom_kills = read_row(folder, "memory.events", "oom_kill");
-    (void)read_number(folder, "pids.current", &pids);
-    st->pids = (uint32_t)pids;
-}
-
-static void read_v1(const char *controllers, const char *folder, struct box_stats *st)
-{
+    char folder[PATH_MAX_];
     uint64_t n = 0;
+    (void)strsep(&line, ":");
+    const char *controllers = strsep(&line, ":");
+    if (!line || !strstr(line, box->container)) /* the pid was reused, or the engine has another layout */
+        return false;
+    if (!*controllers) {
+        (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s", line);
+        if (access(folder, F_OK) < 0)
+            (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup/unified%s", line);
+        if (st->memory_limit_bytes)
+            return true;
+        st->cpu_usage_us = read_row(folder, "cpu.stat", "usage_usec");
+        (void)read_number(folder, "memory.current", &st->memory_bytes);
+        (void)read_number(folder, "memory.max", &st->memory_limit_bytes);
+        st->oom_kills = read_row(folder, "memory.events", "oom_kill");
+        (void)read_number(folder, "pids.current", &n);
+        st->pids = (uint32_t)n;
+        return true;
+    }
+    (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup/%s%s", controllers, line); /* version 1 */
     if (strstr(controllers, "cpuacct") && read_number(folder, "cpuacct.usage", &n))
         st->cpu_usage_us = n / 1000;
     if (strcmp(controllers, "memory") == 0) {
@@ -70,30 +80,10 @@ static void read_v1(const char *controllers, const char *folder, struct box_stat
     }
     if (strcmp(controllers, "pids") == 0 && read_number(folder, "pids.current", &n))
         st->pids = (uint32_t)n;
-}
-
-/* One line of /proc/PID/cgroup: "N:controllers:/path". */
-static bool read_group(const struct box *box, char *line, struct box_stats *st)
-{
-    char folder[PATH_MAX_];
-    (void)strsep(&line, ":");
-    const char *controllers = strsep(&line, ":");
-    if (!line || !strstr(line, box->container)) /* the pid was reused, or the engine has another layout */
-        return false;
-    if (!*controllers) {
-        (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s", line);
-        if (access(folder, F_OK) < 0)
-            (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup/unified%s", line);
-        if (st->memory_limit_bytes == 0)
-            read_v2(folder, st);
-        return true;
-    }
-    (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup/%s%s", controllers, line);
-    read_v1(controllers, folder, st);
     return true;
 }
 
-int docker_stat_read(const struct box *box, struct box_stats *ret, struct err *err)
+int docker_stat_read(struct box *box, struct box_stats *ret, struct err *err)
 {
     char path[64], text[FILE_MAX], *rest = text;
     struct box_stats st = { 0 };

@@ -59,17 +59,6 @@ static void box_drop(struct fake_host *h, struct fake_box *fb)
     free(fb);
 }
 
-static struct fake_box *box_add(struct fake_host *h, const char *id)
-{
-    struct fake_box *fb = xzalloc(sizeof(*fb));
-    (void)snprintf(fb->id, sizeof(fb->id), "%s", id);
-    fb->files = map_new();
-    fb->volumes = map_new();
-    fb->networks = map_new();
-    map_set(h->boxes, fb->id, fb);
-    return fb;
-}
-
 struct fake_host *fake_host_new(const char *dir)
 {
     struct fake_host *h = xzalloc(sizeof(*h));
@@ -341,29 +330,23 @@ void fake_post_done(struct fake *f, const struct fake_fate *fate, const struct e
     fake_post(f, &c, fate->delay_ms);
 }
 
-/* Takes back what an unanswered call would have handed over. */
-static void lose_result(struct call *c)
-{
-    close_fds(c);
-    c->fds[0] = c->fds[1] = NO_FD;
-    if (c->kind == CALL_READY && c->box) {
-        struct fake_box *fb = c->box->fb;
-        handle_free(c->box);
-        if (!c->is_adopted)
-            box_drop(c->f->host, fb); /* incomplete: a real driver removes it when its helper is restarted */
-        c->box = NULL;
-    }
-    if (c->folder && !c->is_shared)
-        (void)tree_remove(AT_FDCWD, c->folder, NULL); /* else a sweep removes it */
-}
-
 /* The helper process of a real driver, as the native one's launcher. */
 static void lose_helper(struct fake *f)
 {
     for (struct call *c = f->calls; c; c = c->next) {
         if (c->kind == CALL_NOTICE)
             continue;
-        lose_result(c);
+        close_fds(c); /* takes back what it would have handed over */
+        c->fds[0] = c->fds[1] = NO_FD;
+        if (c->kind == CALL_READY && c->box) {
+            struct fake_box *fb = c->box->fb;
+            handle_free(c->box);
+            if (!c->is_adopted)
+                box_drop(c->f->host, fb); /* incomplete: a real driver removes it when its helper is restarted */
+            c->box = NULL;
+        }
+        if (c->folder && !c->is_shared)
+            (void)tree_remove(AT_FDCWD, c->folder, NULL); /* else a sweep removes it */
         (void)err_set(&c->err, ERR_INTERNAL, EPIPE, "the fake helper process ended");
         timer_set(c->timer, 0, 0);
     }
@@ -475,7 +458,12 @@ static void fake_create(struct runtime *rt, const struct box_plan *plan, box_rea
     if (fake_begin(f, FAKE_CREATE, plan->id, &fate, &c.err)) {
         if (map_get(f->host->boxes, plan->id))
             fake_complain(f->host, "created twice", plan->id);
-        fb = box_add(f->host, plan->id);
+        fb = xzalloc(sizeof(*fb));
+        (void)snprintf(fb->id, sizeof(fb->id), "%s", plan->id);
+        fb->files = map_new();
+        fb->volumes = map_new();
+        fb->networks = map_new();
+        map_set(f->host->boxes, fb->id, fb);
         (void)snprintf(fb->hostname, sizeof(fb->hostname), "%s", *plan->hostname ? plan->hostname : plan->id);
         fb->memory_mb = plan->memory_mb;
         fb->cpu_milli = plan->cpu_milli;
@@ -680,23 +668,18 @@ static void fake_taken(struct box *box)
     free(STEAL(box->fb->leftover));
 }
 
-static bool is_leftover(const struct fake_host *h, const char *path)
-{
-    for (struct map_iter it = map_iter(h->boxes); map_next(&it);) {
-        const struct fake_box *fb = it.value;
-        if (fb->leftover && strcmp(fb->leftover, path) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Captures that were not collected. */
 static void sweep_folders(const struct fake_host *h)
 {
     DIR *dir = h->dir ? opendir(h->dir) : NULL;
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         CLEANUP(free_p) char *path = xasprintf("%s/%s", h->dir, e->d_name);
-        if (strncmp(e->d_name, "capture-", 8) == 0 && !is_leftover(h, path))
+        bool is_leftover = false;
+        for (struct map_iter it = map_iter(h->boxes); map_next(&it);) {
+            const struct fake_box *fb = it.value;
+            is_leftover |= fb->leftover && strcmp(fb->leftover, path) == 0;
+        }
+        if (strncmp(e->d_name, "capture-", 8) == 0 && !is_leftover)
             (void)tree_remove(AT_FDCWD, path, NULL); /* what stays is swept at the next start */
     }
     if (dir)

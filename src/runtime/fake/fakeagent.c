@@ -1,5 +1,5 @@
-/* Theory of operation. An agent that runs in the test's process. Frames of the host are joined, checked by
- * proto_check() and answered at once, except three kinds that stay as a struct task under their stream: a command,
+/* Theory of operation. An agent that runs in the test's process. Frames of the host come joined and checked from
+ * agent_end.c and are answered at once, except three kinds that stay as a struct task under their stream: a command,
  * which may sleep and then has output; a file being read; a file being written. The agent owns its tasks and the
  * socket. Output is sent within the host's credit; the reply that ends the stream follows the last byte. A frozen agent
  * reads nothing, and its sleeping commands do not wake. An invalid frame or a closed socket ends the agent and its
@@ -20,9 +20,9 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "guest/proto.h"
+#include "runtime/agent_end.h"
 
 #define PIECE_MAX 32768u
-#define OUT_MAX   (64u << 20)
 
 enum task_kind { TASK_COMMAND, TASK_READER, TASK_WRITER };
 
@@ -45,68 +45,17 @@ struct fakeagent {
     struct map *files;
     char *hostname;
     size_t hostname_size;
-    int fd;
-    struct watch *watch;
-    struct buf in, out, request; /* request: the joined payloads of one */
+    struct agent_end end;
     struct task *tasks;
-    bool is_frozen;
     uint32_t last_pid;
 };
-
-/* --- frames to the host --- */
-
-static void flush(struct fakeagent *a)
-{
-    while (a->out.len) {
-        ssize_t n = send(a->fd, a->out.data, a->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n <= 0)
-            break; /* the host is gone, or reads later: the watch reports it */
-        buf_consume(&a->out, (size_t)n);
-    }
-    watch_set(a->watch, a->is_frozen ? 0 : a->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
-}
-
-static void send_frame(struct fakeagent *a, struct proto_writer *w, uint32_t stream, uint16_t type)
-{
-    int n = proto_frame_end(w, stream, type, 0);
-    if (n > 0)
-        (void)buf_add(&a->out, (const char *)w->data, (size_t)n); /* credit keeps it far below its maximum */
-    flush(a);
-}
-
-static void send_done(struct fakeagent *a, uint32_t stream)
-{
-    uint8_t mem[PROTO_HEADER];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    send_frame(a, &w, stream, PROTO_DONE);
-}
-
-static void send_error(struct fakeagent *a, uint32_t stream, int sys, const char *step)
-{
-    uint8_t mem[PROTO_HEADER + PROTO_PATH_MAX + 64];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u32(&w, (uint32_t)sys);
-    proto_put_str(&w, step);
-    send_frame(a, &w, stream, PROTO_ERROR);
-}
 
 static void send_reply(struct fakeagent *a, uint32_t stream, int sys, const char *step)
 {
     if (sys)
-        send_error(a, stream, sys, step);
+        agent_end_send_error(&a->end, stream, sys, step);
     else
-        send_done(a, stream);
-}
-
-static void send_number(struct fakeagent *a, uint32_t stream, uint16_t type, uint32_t number)
-{
-    uint8_t mem[PROTO_HEADER + 4];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u32(&w, number);
-    send_frame(a, &w, stream, type);
+        agent_end_send_done(&a->end, stream);
 }
 
 /* --- files --- */
@@ -175,13 +124,13 @@ static void stat_files(struct fakeagent *a, uint32_t stream, struct proto_reader
     for (uint32_t i = 0; i < n; i++) {
         const char *path = proto_get_str(in, PROTO_PATH_MAX);
         if (!map_get(a->files, path) && !is_folder(a, path)) {
-            send_error(a, stream, ENOENT, path);
+            agent_end_send_error(&a->end, stream, ENOENT, path);
             return;
         }
         struct proto_stat st = stat_of(a, path, path);
         proto_put_stat(&w, &st);
     }
-    send_frame(a, &w, stream, PROTO_FS_STATS);
+    agent_end_send(&a->end, &w, stream, PROTO_FS_STATS);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -208,7 +157,7 @@ static void list_folder(struct fakeagent *a, uint32_t stream, const char *folder
     }
     for (size_t i = 0; i < n; i++)
         free(paths[i]);
-    send_frame(a, &w, stream, PROTO_FS_STATS);
+    agent_end_send(&a->end, &w, stream, PROTO_FS_STATS);
 }
 
 static int remove_path(struct fakeagent *a, const char *path, bool is_recursive, bool is_forced)
@@ -224,26 +173,7 @@ static int remove_path(struct fakeagent *a, const char *path, bool is_recursive,
     return 0;
 }
 
-static int move_file(struct fakeagent *a, const char *from, const char *to)
-{
-    const struct buf *b = map_get(a->files, from);
-    if (!b)
-        return ENOENT;
-    fakeagent_put(a->files, to, buf_text(b), b->len);
-    if (strcmp(from, to) != 0)
-        remove_file(a->files, from);
-    return 0;
-}
-
 /* --- tasks --- */
-
-static struct task *find_task(struct fakeagent *a, uint32_t stream)
-{
-    struct task *t = a->tasks;
-    while (t && t->stream != stream)
-        t = t->next;
-    return t;
-}
 
 static struct task *task_new(struct fakeagent *a, enum task_kind kind, uint32_t stream)
 {
@@ -271,9 +201,9 @@ static void finish_task(struct task *t)
     if (t->kind == TASK_COMMAND) {
         proto_frame_begin(&w, mem, sizeof(mem));
         proto_put_exit(&w, &t->exit);
-        send_frame(t->a, &w, t->stream, PROTO_EXEC_EXIT);
+        agent_end_send(&t->a->end, &w, t->stream, PROTO_EXEC_EXIT);
     } else {
-        send_done(t->a, t->stream);
+        agent_end_send_done(&t->a->end, t->stream);
     }
     task_free(t);
 }
@@ -291,7 +221,7 @@ static void pump(struct task *t)
         if (t->kind == TASK_COMMAND)
             proto_put_u8(&w, t->out_fd);
         proto_put_data(&w, t->data.data + t->at, n);
-        send_frame(t->a, &w, t->stream, t->kind == TASK_COMMAND ? PROTO_EXEC_OUTPUT : PROTO_FS_DATA);
+        agent_end_send(&t->a->end, &w, t->stream, t->kind == TASK_COMMAND ? PROTO_EXEC_OUTPUT : PROTO_FS_DATA);
         t->at += n;
         t->credit -= (uint32_t)n;
     }
@@ -302,20 +232,12 @@ static void pump(struct task *t)
 static void on_slept(void *arg)
 {
     struct task *t = arg;
-    if (t->a->is_frozen) {
+    if (t->a->end.is_frozen) {
         t->is_due = true;
         return;
     }
     t->timer = timer_free(t->timer);
     pump(t);
-}
-
-static void sleep_for(struct task *t, int64_t ms, uint32_t timeout_ms)
-{
-    bool is_late = timeout_ms && ms > (int64_t)timeout_ms;
-    if (is_late)
-        t->exit = (struct proto_exit){ .code = 128 + SIGKILL, .signal = SIGKILL, .flags = PROTO_EXIT_TIMEOUT };
-    t->timer = timer_new(t->a->loop, is_late ? (int64_t)timeout_ms : ms, 0, on_slept, t);
 }
 
 /* What one command line does. */
@@ -329,7 +251,11 @@ static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
     } else if (strncmp(line, "exit", n) == 0 && n == 4) {
         t->exit.code = (uint32_t)strtoul(rest, NULL, 10) & 255;
     } else if (strncmp(line, "sleep", n) == 0 && n == 5) {
-        sleep_for(t, (int64_t)(strtod(rest, NULL) * 1000), timeout_ms);
+        int64_t ms = (int64_t)(strtod(rest, NULL) * 1000);
+        bool is_late = timeout_ms && ms > (int64_t)timeout_ms;
+        if (is_late)
+            t->exit = (struct proto_exit){ .code = 128 + SIGKILL, .signal = SIGKILL, .flags = PROTO_EXIT_TIMEOUT };
+        t->timer = timer_new(t->a->loop, is_late ? (int64_t)timeout_ms : ms, 0, on_slept, t);
     } else if (strncmp(line, "cat", n) == 0 && n == 3 && file) {
         (void)buf_add(&t->data, buf_text(file), file->len);
     } else if (strcmp(line, "false") == 0) {
@@ -344,20 +270,6 @@ static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
     }
 }
 
-/* The arguments as one line; of `sh -c TEXT` the text. */
-static char *get_line(struct proto_reader *in)
-{
-    CLEANUP(buf_done) struct buf line = BUF_INIT(PROTO_REQUEST_MAX);
-    uint32_t n = proto_get_count(in, PROTO_ARGS_MAX);
-    for (uint32_t i = 0; i < n; i++) {
-        const char *word = proto_get_str(in, PROTO_REQUEST_MAX);
-        if (n == 3 && i < 2 && (strcmp(word, "sh") == 0 || strcmp(word, "/bin/sh") == 0 || strcmp(word, "-c") == 0))
-            continue;
-        (void)buf_addf(&line, "%s%s", line.len ? " " : "", word); /* no longer than the request */
-    }
-    return buf_steal(&line, NULL);
-}
-
 static void start_command(struct fakeagent *a, uint32_t stream, struct proto_reader *in)
 {
     uint32_t flags = proto_get_u32(in);
@@ -366,14 +278,21 @@ static void start_command(struct fakeagent *a, uint32_t stream, struct proto_rea
     (void)proto_get_str(in, PROTO_PATH_MAX); /* cwd */
     (void)proto_get_str(in, PROTO_PATH_MAX); /* user */
     (void)proto_get_str(in, PROTO_TAG_MAX);
-    CLEANUP(free_p) char *line = get_line(in);
+    CLEANUP(buf_done) struct buf line = BUF_INIT(PROTO_REQUEST_MAX); /* the arguments; of `sh -c TEXT` the text */
+    uint32_t n = proto_get_count(in, PROTO_ARGS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *word = proto_get_str(in, PROTO_REQUEST_MAX);
+        if (n == 3 && i < 2 && (strcmp(word, "sh") == 0 || strcmp(word, "/bin/sh") == 0 || strcmp(word, "-c") == 0))
+            continue;
+        (void)buf_addf(&line, "%s%s", line.len ? " " : "", word); /* no longer than the request */
+    }
     struct task *t = task_new(a, TASK_COMMAND, stream);
-    run_line(t, line, timeout_ms);
+    run_line(t, buf_text(&line), timeout_ms);
     if (flags & PROTO_WITH_MERGE)
         t->out_fd = 1;
     if (flags & PROTO_WITH_LOG)
         buf_clear(&t->data); /* it would be in a log, which this agent does not keep */
-    send_number(a, stream, PROTO_EXEC_STARTED, ++a->last_pid);
+    agent_end_send_number(&a->end, stream, PROTO_EXEC_STARTED, ++a->last_pid);
     if (!t->timer)
         pump(t);
 }
@@ -386,13 +305,13 @@ static void read_file(struct fakeagent *a, uint32_t stream, struct proto_reader 
     uint64_t offset = proto_get_u64(in), max = proto_get_u64(in);
     const struct buf *b = map_get(a->files, path);
     if (!b) {
-        send_error(a, stream, is_folder(a, path) ? EISDIR : ENOENT, path);
+        agent_end_send_error(&a->end, stream, is_folder(a, path) ? EISDIR : ENOENT, path);
         return;
     }
     struct proto_stat st = stat_of(a, path, path);
     proto_frame_begin(&w, mem, sizeof(mem));
     proto_put_stat(&w, &st);
-    send_frame(a, &w, stream, PROTO_FS_OPENED);
+    agent_end_send(&a->end, &w, stream, PROTO_FS_OPENED);
     struct task *t = task_new(a, TASK_READER, stream);
     size_t from = offset < b->len ? (size_t)offset : b->len, n = b->len - from;
     (void)buf_add(&t->data, buf_text(b) + from, n < max ? n : (size_t)max);
@@ -410,7 +329,7 @@ static void list_processes(struct fakeagent *a, uint32_t stream)
         if (t->kind == TASK_COMMAND)
             proto_put_process(&w, &p);
     }
-    send_frame(a, &w, stream, PROTO_PROC_LIST_REPLY);
+    agent_end_send(&a->end, &w, stream, PROTO_PROC_LIST_REPLY);
 }
 
 /* --- frames of the host --- */
@@ -418,16 +337,17 @@ static void list_processes(struct fakeagent *a, uint32_t stream)
 static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, struct proto_reader *in)
 {
     const char *path, *other;
+    const struct buf *moved;
     const uint8_t *data;
     size_t len;
     switch (type) {
     case PROTO_PING:
     case PROTO_RESEED:
-        send_done(a, stream);
+        agent_end_send_done(&a->end, stream);
         break;
     case PROTO_HOSTNAME:
         (void)snprintf(a->hostname, a->hostname_size, "%s", proto_get_str(in, PROTO_PATH_MAX));
-        send_done(a, stream);
+        agent_end_send_done(&a->end, stream);
         break;
     case PROTO_EXEC_START:
         start_command(a, stream, in);
@@ -440,15 +360,20 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
         if (is_folder(a, path))
             list_folder(a, stream, path);
         else
-            send_error(a, stream, map_get(a->files, path) ? ENOTDIR : ENOENT, path);
+            agent_end_send_error(&a->end, stream, map_get(a->files, path) ? ENOTDIR : ENOENT, path);
         break;
     case PROTO_FS_MOVE:
         path = proto_get_str(in, PROTO_PATH_MAX);
         other = proto_get_str(in, PROTO_PATH_MAX);
-        send_reply(a, stream, move_file(a, path, other), path);
+        moved = map_get(a->files, path);
+        if (moved)
+            fakeagent_put(a->files, other, buf_text(moved), moved->len);
+        if (moved && strcmp(path, other) != 0)
+            remove_file(a->files, path);
+        send_reply(a, stream, moved ? 0 : ENOENT, path);
         break;
     case PROTO_FS_MKDIR: /* a folder is there as soon as something is in it */
-        send_done(a, stream);
+        agent_end_send_done(&a->end, stream);
         break;
     case PROTO_FS_REMOVE: {
         path = proto_get_str(in, PROTO_PATH_MAX);
@@ -461,7 +386,7 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
         (void)proto_get_u32(in); /* mode */
         data = proto_get_rest(in, &len);
         fakeagent_put(a->files, path, (const char *)data, len);
-        send_done(a, stream);
+        agent_end_send_done(&a->end, stream);
         break;
     case PROTO_FS_READ:
         read_file(a, stream, in);
@@ -473,7 +398,7 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
         list_processes(a, stream);
         break;
     case PROTO_TUNNEL_OPEN:
-        send_error(a, stream, ECONNREFUSED, "connect");
+        agent_end_send_error(&a->end, stream, ECONNREFUSED, "connect");
         break;
     case PROTO_JOB_STATE:
     case PROTO_JOB_LOG:
@@ -481,10 +406,10 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
     case PROTO_JOB_INPUT:
     case PROTO_JOB_FORGET:
     case PROTO_JOB_WAIT:
-        send_error(a, stream, ENOENT, "job");
+        agent_end_send_error(&a->end, stream, ENOENT, "job");
         break;
     default:
-        send_error(a, stream, ENOSYS, "the agent of the fake backend, which runs nothing");
+        agent_end_send_error(&a->end, stream, ENOSYS, "the agent of the fake backend, which runs nothing");
     }
 }
 
@@ -506,67 +431,33 @@ static void take_more(struct task *t, uint16_t type, struct proto_reader *in)
     } else if (type == PROTO_FS_DATA && t->kind == TASK_WRITER) {
         data = proto_get_rest(in, &len);
         (void)buf_add(&t->data, (const char *)data, len); /* past its maximum the file is short */
-        send_number(t->a, t->stream, PROTO_CREDIT, (uint32_t)len);
+        agent_end_send_number(&t->a->end, t->stream, PROTO_CREDIT, (uint32_t)len);
     } else if (type == PROTO_FS_END && t->kind == TASK_WRITER) {
         fakeagent_put(t->a->files, t->path, buf_text(&t->data), t->data.len);
         finish_task(t);
     }
 }
 
-static int take_frames(struct fakeagent *a)
-{
-    struct proto_header h;
-    struct proto_reader in;
-    while (a->in.len >= PROTO_HEADER && !a->is_frozen) {
-        if (proto_header_get((const uint8_t *)a->in.data, &h) < 0)
-            return -EBADMSG;
-        if (a->in.len < PROTO_HEADER + h.length)
-            return 0;
-        if (buf_add(&a->request, a->in.data + PROTO_HEADER, h.length) < 0)
-            return -EBADMSG;
-        buf_consume(&a->in, PROTO_HEADER + h.length);
-        if (h.flags & PROTO_MORE)
-            continue;
-        if (proto_check(PROTO_FROM_HOST, h.type, buf_text(&a->request), a->request.len) < 0)
-            return -EBADMSG;
-        proto_reader_init(&in, buf_text(&a->request), a->request.len);
-        struct task *t = find_task(a, h.stream);
-        if (proto_is_request(h.type))
-            take_request(a, h.stream, h.type, &in);
-        else if (t)
-            take_more(t, h.type, &in);
-        buf_clear(&a->request);
-    }
-    return 0;
-}
-
-static void on_io(void *arg, int events)
+static void on_frame(void *arg, const struct proto_header *h, struct proto_reader *in)
 {
     struct fakeagent *a = arg;
-    char piece[65536];
-    ssize_t n = events & LOOP_READ ? recv(a->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
-    flush(a);
-    if (n > 0 && buf_add(&a->in, piece, (size_t)n) == 0 && take_frames(a) == 0)
-        return;
-    if (events & LOOP_READ && !(n < 0 && errno == EAGAIN)) {
-        watch_set(a->watch, 0); /* the host is gone, or broke the protocol: its box is freed next */
-        (void)shutdown(a->fd, SHUT_RDWR);
-    }
+    struct task *t = a->tasks;
+    while (t && t->stream != h->stream)
+        t = t->next;
+    if (proto_is_request(h->type))
+        take_request(a, h->stream, h->type, in);
+    else if (t)
+        take_more(t, h->type, in);
 }
 
 void fakeagent_freeze(struct fakeagent *a, bool is_frozen)
 {
-    a->is_frozen = is_frozen;
-    flush(a);
-    if (is_frozen)
-        return;
-    for (struct task *t = a->tasks, *next; t; t = next) {
+    agent_end_freeze(&a->end, is_frozen);
+    for (struct task *t = a->tasks, *next; t && !is_frozen; t = next) {
         next = t->next;
         if (t->is_due)
             on_slept(t);
     }
-    if (take_frames(a) < 0)
-        (void)shutdown(a->fd, SHUT_RDWR);
 }
 
 size_t fakeagent_running(const struct fakeagent *a)
@@ -581,28 +472,14 @@ size_t fakeagent_running(const struct fakeagent *a)
 int fakeagent_new(struct loop *l, struct map *files, char *hostname, size_t size, struct fakeagent **ret, int *ret_fd,
                   struct err *err)
 {
-    int pair[2];
-    uint8_t mem[64];
-    struct proto_writer w;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-        return err_sys(err, -errno, "socket pair for a fake agent");
     struct fakeagent *a = xzalloc(sizeof(*a));
-    *a = (struct fakeagent){ .loop = l, .files = files, .hostname = hostname, .hostname_size = size, .fd = pair[0] };
-    buf_init(&a->in, 2 * PROTO_FRAME_MAX);
-    buf_init(&a->out, OUT_MAX);
-    buf_init(&a->request, PROTO_REQUEST_MAX + PROTO_PAYLOAD_MAX);
-    int r = watch_new(l, a->fd, LOOP_READ, on_io, a, &a->watch);
-    if (r < 0) {
-        (void)close(pair[1]); /* nobody has it */
-        (void)fakeagent_free(a);
-        return err_sys(err, r, "watch a fake agent");
-    }
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, PROTO_CAP_NONE);
-    send_frame(a, &w, 0, PROTO_HANDSHAKE);
-    *ret = a;
-    *ret_fd = pair[1];
-    return 0;
+    *a = (struct fakeagent){ .loop = l, .files = files, .hostname = hostname, .hostname_size = size };
+    int r = agent_end_open(&a->end, l, on_frame, a, ret_fd, err);
+    if (r < 0)
+        free(a);
+    else
+        *ret = a;
+    return r;
 }
 
 struct fakeagent *fakeagent_free(struct fakeagent *a)
@@ -611,11 +488,7 @@ struct fakeagent *fakeagent_free(struct fakeagent *a)
         return NULL;
     while (a->tasks)
         task_free(a->tasks);
-    watch_free(a->watch);
-    (void)close(a->fd); /* the host sees the end */
-    buf_done(&a->in);
-    buf_done(&a->out);
-    buf_done(&a->request);
+    agent_end_close(&a->end);
     free(a);
     return NULL;
 }

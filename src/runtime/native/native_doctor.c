@@ -172,22 +172,7 @@ static void check_cgroups(json_t *list)
     }
 }
 
-static void check_disk(json_t *list)
-{
-    struct err err = ERR_INIT;
-    struct answer a = { .result = native_disk_check(&err) };
-    (void)snprintf(a.detail, sizeof a.detail, "%s", a.result < 0 ? err.msg : "ext4 on loop devices");
-    row_report(list, "disk limit (diskMb)", &a, false, "run as root, with loop devices (modprobe loop) and e2fsprogs");
-}
-
 /* ---- the scratch folder ---- */
-
-static void scratch_make(const char *data_dir, char *out, size_t size)
-{
-    int n = snprintf(out, size, "%s/doctor-XXXXXX", data_dir);
-    if (n < 0 || (size_t)n >= size || !mkdtemp(out))
-        out[0] = '\0';
-}
 
 /* Removes only what a probe can have made: entries of its own folder, by descriptor, without following links. */
 static void scratch_empty(const char *scratch)
@@ -210,7 +195,9 @@ json_t *native_doctor(const char *data_dir)
     if (!list || shared == MAP_FAILED)
         return list;
     char scratch[200];
-    scratch_make(data_dir, scratch, sizeof scratch);
+    int n = snprintf(scratch, sizeof scratch, "%s/doctor-XXXXXX", data_dir);
+    if (n < 0 || (size_t)n >= sizeof scratch || !mkdtemp(scratch))
+        scratch[0] = '\0';
     struct doctor_env env = { .data_dir = data_dir, .scratch = scratch, .is_root = geteuid() == 0 };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const struct check *c = &checks[i];
@@ -221,7 +208,11 @@ json_t *native_doctor(const char *data_dir)
             scratch_empty(scratch);
     }
     check_cgroups(list);
-    check_disk(list);
+    struct err err = ERR_INIT;
+    struct answer disk = { .result = native_disk_check(&err) };
+    (void)snprintf(disk.detail, sizeof disk.detail, "%s", disk.result < 0 ? err.msg : "ext4 on loop devices");
+    row_report(list, "disk limit (diskMb)", &disk, false,
+               "run as root, with loop devices (modprobe loop) and e2fsprogs");
     if (scratch[0])
         (void)rmdir(scratch);
     (void)munmap(shared, sizeof *shared);

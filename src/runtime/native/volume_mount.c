@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "runtime/native/box.h"
+#include "runtime/runtime.h"
 #include "runtime/visit.h"
-#include "runtime/volplace.h"
 
 struct volume_visit {
     struct native_box *c;
@@ -44,20 +44,6 @@ static uint64_t mount_attributes(bool is_readonly)
     return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0);
 }
 
-/* Files made in the box's overlay must belong to an id of the box. */
-static int become_box_root(const struct native_box *c, struct err *err)
-{
-    struct idrange range;
-    if (!c->site->is_root)
-        return 0; /* already root of its user namespace */
-    int r = idrange_slot(c->slot, &range);
-    if (r < 0)
-        return err_sys(err, r, "user id range %u", c->slot);
-    (void)setfsgid(range.gid_base); /* these two return only the former value */
-    (void)setfsuid(range.uid_base);
-    return 0;
-}
-
 /* Without root, a mount can be cloned only in a mount namespace of one's own. So we copy the host's as root of the
  * box's user namespace; the working folder moves to the copy. */
 static int clone_unprivileged(struct volume_visit *e, struct err *err)
@@ -77,13 +63,6 @@ static bool is_same(int fd, int other)
     return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
-/* An attach that is sent twice, because the first launcher died before it replied, succeeds. */
-static bool is_attached(const struct volume_visit *e)
-{
-    CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
-    return at >= 0 && is_same(at, e->volume);
-}
-
 static int attach_inside(void *arg, struct err *err)
 {
     struct volume_visit *e = arg;
@@ -92,13 +71,19 @@ static int attach_inside(void *arg, struct err *err)
         return r;
     if (setns(e->c->pidfd, CLONE_NEWNS) < 0)
         return err_sys(err, -errno, "join the mount namespace of box %s", e->c->name);
-    if ((r = become_box_root(e->c, err)) < 0)
-        return r;
+    struct idrange range;
+    if (e->c->site->is_root) { /* files made in the box's overlay must belong to an id of the box */
+        if ((r = idrange_slot(e->c->slot, &range)) < 0)
+            return err_sys(err, r, "user id range %u", e->c->slot);
+        (void)setfsgid(range.gid_base); /* these two return only the former value */
+        (void)setfsuid(range.uid_base);
+    }
     CLEANUP(close_fd_p) int at = mount_walk(e->target, true);
-    if (at == -EXDEV && is_attached(e))
-        return 0;
+    CLEANUP(close_fd_p) int there = at == -EXDEV ? mount_walk(e->target, false) : NO_FD;
+    if (there >= 0 && is_same(there, e->volume))
+        return 0; /* an attach that is sent twice, because the first launcher died before it replied */
     if (at < 0)
-        return volplace_failed(at, e->target, err);
+        return runtime_place_error(at, e->target, err);
     r = mount_attach(e->tree, at);
     return r < 0 ? err_sys(err, r, "mount on %.200s", e->target) : 0;
 }

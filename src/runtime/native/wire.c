@@ -24,37 +24,6 @@ static int field_error(struct err *err, const char *what)
     return err_set(err, ERR_INTERNAL, EBADMSG, "launcher request: bad %s", what);
 }
 
-/* Volumes and networks. The daemon chooses where in the box a volume is mounted; opening the mount point ensures
- * that it stays in the box. */
-static int check_object(const struct wire_request *q, struct err *err)
-{
-    bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
-    bool is_veth = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
-    bool is_wanted =
-        is_mount || is_veth || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
-    if (is_wanted ? !wire_is_id(q->object) : q->object[0] != '\0')
-        return field_error(err, "volume or network");
-    if (is_mount && q->workdir[0] != '/')
-        return field_error(err, "place to mount on");
-    if (is_veth && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
-        return field_error(err, "address");
-    return 0;
-}
-
-static int check_limits(const struct wire_request *q, struct err *err)
-{
-    bool is_new = q->op == WIRE_CREATE;
-    if (q->net_kbps && q->op != WIRE_NET_JOIN)
-        return field_error(err, "network rate");
-    if (!is_new && (q->disk_mb || q->inodes || q->nofile || q->shm_mb))
-        return field_error(err, "limit");
-    if (is_new && (q->disk_mb > WIRE_DISK_MB || q->inodes > WIRE_INODES || (q->disk_mb == 0) != (q->inodes == 0)))
-        return field_error(err, "disk");
-    if (is_new && (q->nofile == 0 || q->nofile > WIRE_NOFILE || q->shm_mb == 0 || q->shm_mb > WIRE_SHM_MB))
-        return field_error(err, "number of descriptors or size of shared memory");
-    return 0;
-}
-
 int wire_request_check(const struct wire_request *q, size_t len, struct err *err)
 {
     if (len < sizeof(*q) || q->version != WIRE_VERSION)
@@ -74,11 +43,26 @@ int wire_request_check(const struct wire_request *q, size_t len, struct err *err
         return field_error(err, "sandbox id");
     if (is_new && (q->workdir[0] != '/' || q->hostname[0] == '\0' || strchr(q->hostname, '\n')))
         return field_error(err, "hostname or working folder");
-    int r = check_object(q, err);
-    if (r >= 0)
-        r = check_limits(q, err);
-    if (r < 0)
-        return r;
+    /* Volumes and networks. The daemon chooses where in the box a volume is mounted; opening the mount point ensures
+     * that it stays in the box. */
+    bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
+    bool is_veth = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
+    bool has_object =
+        is_mount || is_veth || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
+    if (has_object ? !wire_is_id(q->object) : q->object[0] != '\0')
+        return field_error(err, "volume or network");
+    if (is_mount && q->workdir[0] != '/')
+        return field_error(err, "place to mount on");
+    if (is_veth && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
+        return field_error(err, "address");
+    if (q->net_kbps && q->op != WIRE_NET_JOIN)
+        return field_error(err, "network rate");
+    if (!is_new && (q->disk_mb || q->inodes || q->nofile || q->shm_mb))
+        return field_error(err, "limit");
+    if (is_new && (q->disk_mb > WIRE_DISK_MB || q->inodes > WIRE_INODES || (q->disk_mb == 0) != (q->inodes == 0)))
+        return field_error(err, "disk");
+    if (is_new && (q->nofile == 0 || q->nofile > WIRE_NOFILE || q->shm_mb == 0 || q->shm_mb > WIRE_SHM_MB))
+        return field_error(err, "number of descriptors or size of shared memory");
     if (q->op == WIRE_ADOPT && q->pid <= 1)
         return field_error(err, "pid");
     if (q->extra_len && !is_new && !is_sweep && q->op != WIRE_PROMOTE)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runtime/docker/host.h"
+#include "runtime/docker/call.h"
 #include "runtime/docker/messages.h"
 #include "tap.h"
 
@@ -205,7 +205,7 @@ TEST(names_are_taken_apart_as_the_engine_wants_them)
 
 TEST(an_engine_is_at_a_socket_or_a_port)
 {
-    struct docker_host h;
+    struct docker_call_host h;
     struct err err = ERR_INIT;
     static const char *const bad[] = { "",
                                        "unix://",
@@ -218,18 +218,18 @@ TEST(an_engine_is_at_a_socket_or_a_port)
                                        "/var/run/docker.sock" };
     char ca[] = "/certs/ca.pem";
     const struct docker_tls none = { 0 }, tls = { .ca = ca };
-    CHECK_INT(docker_host_parse("unix:///run/d.sock", false, &none, &h, &err), 0);
+    CHECK_INT(docker_call_host_parse("unix:///run/d.sock", false, &none, &h, &err), 0);
     CHECK_STR(h.unix_path, "/run/d.sock");
-    docker_host_done(&h);
-    CHECK_INT(docker_host_parse("tcp://engine:2376", true, &tls, &h, &err), 0);
+    docker_call_host_done(&h);
+    CHECK_INT(docker_call_host_parse("tcp://engine:2376", true, &tls, &h, &err), 0);
     CHECK_STR(h.base_url, "https://engine:2376");
     CHECK_STR(h.trust.ca_file, "/certs/ca.pem");
-    docker_host_done(&h);
-    CHECK_INT(docker_host_parse("tcp://engine:2375/", false, &none, &h, &err), 0);
+    docker_call_host_done(&h);
+    CHECK_INT(docker_call_host_parse("tcp://engine:2375/", false, &none, &h, &err), 0);
     CHECK_STR(h.base_url, "http://engine:2375");
-    docker_host_done(&h);
+    docker_call_host_done(&h);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        CHECK(docker_host_parse(bad[i], false, &none, &h, &err) < 0);
+        CHECK(docker_call_host_parse(bad[i], false, &none, &h, &err) < 0);
         CHECK_INT(err.code, ERR_INVALID);
     }
 }
