@@ -168,23 +168,18 @@ static void on_readable(void *arg, int events)
     }
 }
 
-static void handshake_fill(struct vm_handshake *h)
+static void channel_send_handshake(struct vm_channel *c)
 {
+    struct vm_handshake *h = &c->opt.handshake;
     struct timespec now;
+    c->scan.have = 0;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     memcpy(h->magic, VM_HANDSHAKE_MAGIC, VM_HANDSHAKE_MAGIC_LEN);
     h->version = VM_HANDSHAKE_VERSION;
     h->realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     ident_random(&h->nonce, sizeof(h->nonce));
     ident_random(h->seed, sizeof(h->seed));
-}
-
-static void channel_send_handshake(struct vm_channel *c)
-{
-    c->scan.have = 0;
-    handshake_fill(&c->opt.handshake);
-    if (c->fd < 0 ||
-        send(c->fd, &c->opt.handshake, sizeof(c->opt.handshake), MSG_NOSIGNAL) != (ssize_t)sizeof(c->opt.handshake) ||
+    if (c->fd < 0 || send(c->fd, h, sizeof(*h), MSG_NOSIGNAL) != (ssize_t)sizeof(*h) ||
         watch_new(c->opt.loop, c->fd, LOOP_READ, on_readable, c, &c->watch) < 0) {
         channel_rest(c);
         return;
@@ -205,27 +200,21 @@ static void on_connector(void *arg, int fd, const struct err *err)
         channel_send_handshake(c);
 }
 
-static void channel_try(struct vm_channel *c)
+static void channel_on_timer(void *arg)
 {
+    struct vm_channel *c = arg;
     struct vsock_connect_where where = { .folder_fd = c->opt.box_fd,
                                          .name = VMM_VSOCK_NAME,
                                          .port = c->opt.port,
                                          .timeout_ms = c->ends_ms - loop_now_ms(c->opt.loop) };
-    if (c->path) {
+    if (c->fd >= 0) {
+        channel_rest(c);
+    } else if (c->path) {
         c->fd = unixsock_dial(c->path);
         channel_send_handshake(c);
     } else {
         c->connector = vsock_connect_open(c->opt.loop, &where, on_connector, c);
     }
-}
-
-static void channel_on_timer(void *arg)
-{
-    struct vm_channel *c = arg;
-    if (c->fd >= 0)
-        channel_rest(c);
-    else
-        channel_try(c);
 }
 
 struct vm_channel *vm_channel_open(const struct vm_channel_options *opt, vm_channel_fn *fn, void *arg)

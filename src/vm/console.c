@@ -19,15 +19,6 @@ void vm_console_add(struct vm_console *w, const char *data, size_t n)
     w->n += n;
 }
 
-static char *last_lines(char *text)
-{
-    size_t lines = 0, at = strlen(text);
-    while (at > 0 && (text[at - 1] != '\n' || ++lines < VM_CONSOLE_LINES))
-        at--;
-    memmove(text, text + at, strlen(text + at) + 1);
-    return text;
-}
-
 char *vm_console_text(const struct vm_console *w)
 {
     char *text = xzalloc(w->n + 1);
@@ -41,5 +32,9 @@ char *vm_console_text(const struct vm_console *w)
     }
     while (n && text[n - 1] == '\n')
         text[--n] = '\0';
-    return last_lines(text);
+    size_t lines = 0; /* the last ones */
+    while (n > 0 && (text[n - 1] != '\n' || ++lines < VM_CONSOLE_LINES))
+        n--;
+    memmove(text, text + n, strlen(text + n) + 1);
+    return text;
 }

@@ -23,30 +23,6 @@ static void row_add(json_t *rows, const char *name, bool is_ok, const char *deta
                                                 "detail", json_text(detail, strlen(detail)), "fix", fix));
 }
 
-/* Reported only where the operator selects it: QEMU is installed on many hosts for other purposes. */
-static bool add_qemu(json_t *rows, const struct vm_doctor_options *o)
-{
-    char path[PROGRAM_PATH_MAX];
-    if (!strstr(o->backends, "qemu"))
-        return false;
-    bool is_there = program_find(qemu_ops.program, path);
-    row_add(rows, "qemu", is_there, is_there ? path : "there is no qemu-system-x86_64",
-            "apt-get install qemu-system-x86");
-    return true;
-}
-
-/* The programs that make the drives of VMs, for every VMM. */
-static void add_drives(json_t *rows)
-{
-    char path[PROGRAM_PATH_MAX];
-    bool has_erofs = program_find("mkfs.erofs", path), has_ext4 = program_find("mkfs.ext4", path);
-    row_add(rows, "microVM drives", has_erofs && has_ext4,
-            has_erofs && has_ext4   ? "mkfs.erofs, mkfs.ext4"
-            : has_erofs || has_ext4 ? has_erofs ? "there is no mkfs.ext4" : "there is no mkfs.erofs"
-                                    : "there are no mkfs.erofs and mkfs.ext4",
-            "apt-get install erofs-utils e2fsprogs");
-}
-
 static bool find_program(const char *given, char *ret, size_t size)
 {
     static const char *const folders[] = { "/usr/bin", "/usr/local/bin", "/usr/sbin" };
@@ -128,10 +104,21 @@ json_t *vm_doctor_rows(const struct vm_doctor_options *o)
     json_t *rows = json_array();
     CLEANUP(vm_kit_done) struct vm_kit kit = { 0 };
     struct err err = ERR_INIT;
-    bool has_qemu = add_qemu(rows, o), has_firecracker = add_firecracker(rows, o), has_krun = add_krun(rows, o);
+    char path[PROGRAM_PATH_MAX];
+    bool has_qemu = strstr(o->backends, "qemu"); /* many hosts have it for other purposes */
+    bool is_there = program_find(qemu_ops.program, path);
+    if (has_qemu)
+        row_add(rows, "qemu", is_there, is_there ? path : "there is no qemu-system-x86_64",
+                "apt-get install qemu-system-x86");
+    bool has_firecracker = add_firecracker(rows, o), has_krun = add_krun(rows, o);
     if (!has_qemu && !has_firecracker && !has_krun)
         return rows;
-    add_drives(rows);
+    bool has_erofs = program_find("mkfs.erofs", path), has_ext4 = program_find("mkfs.ext4", path);
+    row_add(rows, "microVM drives", has_erofs && has_ext4, /* made with these for every VMM */
+            has_erofs && has_ext4   ? "mkfs.erofs, mkfs.ext4"
+            : has_erofs || has_ext4 ? has_erofs ? "there is no mkfs.ext4" : "there is no mkfs.erofs"
+                                    : "there are no mkfs.erofs and mkfs.ext4",
+            "apt-get install erofs-utils e2fsprogs");
     bool has_kit = vm_kit_open(o->data_dir, o->kernel, &kit, &err) >= 0;
     add_kvm(rows, o, has_kit ? &kit : NULL);
     row_add(rows, "microVM kernel", has_kit, has_kit ? kit.version : err.msg, "run `iii vm setup`");

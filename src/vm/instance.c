@@ -161,19 +161,18 @@ char *vm_instance_console_text(struct vm_instance *m)
     return vm_console_text(&m->text);
 }
 
-/* Opens the console pipe in the VMM's folder. The VMM can replace it, so anything but a pipe is rejected. */
-static int find_console(const struct vm_instance *m)
-{
-    struct stat st;
-    CLEANUP(close_fd_p)
-    int fd = openat(m->box_fd, VMM_CONSOLE_NAME, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-    return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) ? steal_fd(&fd) : NO_FD;
-}
-
 static void open_console(struct vm_instance *m)
 {
     CLEANUP(free_p) char *path = own_path(m, "console");
-    m->console = m->site->vmm->has_vsock ? find_console(m) : unixsock_dial(path);
+    struct stat st;
+    if (m->site->vmm->has_vsock) {
+        CLEANUP(close_fd_p)
+        int fd = openat(m->box_fd, VMM_CONSOLE_NAME, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) /* the VMM can replace it */
+            m->console = steal_fd(&fd);
+    } else {
+        m->console = unixsock_dial(path);
+    }
     m->console_timer = timer_new(m->site->loop, -1, 0, console_on_pause_over, m);
     /* On failure only the console text for error messages is lost. */
     const int fds[] = { m->console, m->errors };
@@ -252,21 +251,15 @@ struct ending {
     void *arg;
 };
 
-static void remove_sockets(const struct vm_instance_site *site, const char *name)
-{
-    for (size_t i = 0; i < SOCKETS; i++) {
-        CLEANUP(free_p) char *path = socket_path(site, name, sockets[i]);
-        (void)unlink(path); /* may not exist */
-    }
-}
-
 static void ending_on_killed(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     CLEANUP(free_p) struct ending *e = arg;
     (void)reply;
     (void)fds;
-    if (!err)
-        remove_sockets(e->site, e->name);
+    for (size_t i = 0; !err && i < SOCKETS; i++) {
+        CLEANUP(free_p) char *path = socket_path(e->site, e->name, sockets[i]);
+        (void)unlink(path); /* may not exist */
+    }
     if (e->pidfd >= 0) {
         siginfo_t info;
         (void)waitid(P_PIDFD, (id_t)e->pidfd, &info,
@@ -443,17 +436,6 @@ static void instance_on_started(void *arg, const struct vm_tool_wire_reply *repl
         open_control(m, true);
 }
 
-static int make_sockets(const struct vm_instance *m, int fds[VM_TOOL_WIRE_FDS], struct err *err)
-{
-    for (size_t i = 0; i < SOCKETS; i++) {
-        CLEANUP(free_p) char *path = own_path(m, sockets[i]);
-        fds[i] = unixsock_listen(path, 0, 4);
-        if (fds[i] < 0)
-            return err_sys(err, fds[i], "listen at %s", path);
-    }
-    return 0;
-}
-
 /* The VMM runs as another user and makes its sockets in this folder; the parent folders admit only the server. */
 static int make_box(struct vm_instance *m, int fds[VM_TOOL_WIRE_FDS], struct err *err)
 {
@@ -472,9 +454,15 @@ static int open_files(struct vm_instance *m, const struct vm_instance_plan *plan
 {
     const struct vm_instance_site *s = m->site;
     const char *const paths[] = { s->kernel, s->initramfs, plan->base };
-    int r = s->vmm->has_vsock ? make_box(m, fds, err) : make_sockets(m, fds, err);
+    int r = s->vmm->has_vsock ? make_box(m, fds, err) : 0;
     if (r < 0)
         return r;
+    for (size_t i = 0; !s->vmm->has_vsock && i < SOCKETS; i++) {
+        CLEANUP(free_p) char *path = own_path(m, sockets[i]);
+        fds[i] = unixsock_listen(path, 0, 4);
+        if (fds[i] < 0)
+            return err_sys(err, fds[i], "listen at %s", path);
+    }
     for (size_t i = 0; i < 3; i++) {
         fds[VM_TOOL_WIRE_FD_KERNEL + i] = open(paths[i], O_RDONLY | O_CLOEXEC);
         if (fds[VM_TOOL_WIRE_FD_KERNEL + i] < 0)

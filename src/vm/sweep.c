@@ -40,14 +40,6 @@ static void on_swept(void *arg, const struct err *err)
     free(o);
 }
 
-static bool is_ours(const struct vm *vm, const char *name)
-{
-    for (const struct box *b = vm->boxes; b; b = b->next)
-        if (strcmp(b->name, name) == 0)
-            return true;
-    return false;
-}
-
 static int add_group(const struct cgroup *cg, void *arg)
 {
     char ***names = arg;
@@ -55,26 +47,6 @@ static int add_group(const struct cgroup *cg, void *arg)
     if (dash)
         strlist_add(names, dash + 1);
     return 0;
-}
-
-static void add_files(const char *dir, char ***names)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        CLEANUP(free_p) char *name = xstrndup(e->d_name, strcspn(e->d_name, "."));
-        if (strlen(name) == VM_TOOL_WIRE_NAME_MAX - 4)
-            strlist_add(names, name);
-    }
-    if (d)
-        (void)closedir(d);
-}
-
-static bool is_first(char *const *names, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (strcmp(names[i], names[at]) == 0)
-            return false;
-    return true;
 }
 
 /* Removes files that had not got their final name. vm_snapshot_collect() removes snapshots. */
@@ -107,12 +79,25 @@ void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box
     static const char *const folders[] = { "run", "boxes" };
     for (size_t i = 0; i < 2; i++) {
         CLEANUP(free_p) char *dir = xasprintf("%s/%s", vm->site.dir, folders[i]);
-        add_files(dir, &names);
+        DIR *d = opendir(dir);
+        for (struct dirent *e; d && (e = readdir(d));) {
+            CLEANUP(free_p) char *name = xstrndup(e->d_name, strcspn(e->d_name, "."));
+            if (strlen(name) == VM_TOOL_WIRE_NAME_MAX - 4)
+                strlist_add(&names, name);
+        }
+        if (d)
+            (void)closedir(d);
     }
     if (vm_tool_wire_group_prefix(vm->site.data_fd, prefix) == 0)
         (void)cgroup_list(vm->cgroups, prefix, add_group, &names);
     for (size_t i = 0; names && names[i]; i++) {
-        if (is_ours(vm, names[i]) || !is_first(names, i))
+        const struct box *ours = vm->boxes;
+        while (ours && strcmp(ours->name, names[i]) != 0)
+            ours = ours->next;
+        size_t first = 0; /* a name may be there as a file, a folder and a group */
+        while (strcmp(names[first], names[i]) != 0)
+            first++;
+        if (ours || first < i)
             continue;
         struct ending *o = xzalloc(sizeof(*o));
         *o = (struct ending){ .s = s, .folder = vm_image_file_box_folder(vm, names[i]) };

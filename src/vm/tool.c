@@ -113,57 +113,38 @@ static bool has_exited(int pidfd, int64_t end_us)
     return poll(&p, 1, left > 0 ? (int)(left / 1000) + 1 : 0) == 1;
 }
 
-/* Kills a VM that has no control group. */
-static int kill_process(const struct tool *t, struct err *err)
-{
-    CLEANUP(close_fd_p) int pidfd = open_process(t, err);
-    if (pidfd < 0)
-        return pidfd == -ESRCH ? 0 : pidfd;
-    if (proc_signal(pidfd, SIGKILL) < 0 || !has_exited(pidfd, clock_mono_us() + KILL_US))
-        return err_set(err, ERR_INTERNAL, 0, "process %d does not exit", t->q.pid);
-    return 0;
-}
-
 /* --- a VM whose process nobody has named --- */
 
-/* It has exited, but its parent has not reaped it yet. */
-static bool is_zombie(const char *pid)
+/* A file of the process as text; returns its length, 0 when there is none. */
+static size_t read_proc(const char *pid, const char *file, char *text, size_t size)
 {
-    char path[40], text[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    char path[40];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, file);
     CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
     text[n > 0 ? n : 0] = '\0';
-    const char *state = proc_stat_field(text, 3);
-    return !state || *state == 'Z';
-}
-
-static bool has_argument(const char *pid, const char *name)
-{
-    char path[40], text[8192];
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
-    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    text[n > 0 ? n : 0] = '\0';
-    for (const char *p = text; p < text + n; p += strlen(p) + 1)
-        if (strcmp(p, name) == 0)
-            return true;
-    return false;
+    return n > 0 ? (size_t)n : 0;
 }
 
 /* A VM that root started has a user id derived from its name, which it cannot change. One of an unprivileged user is
  * recognized by the name among its arguments and by a user namespace that is not ours. */
 static bool is_instance(const char *pid, const char *name)
 {
-    char path[40];
+    char path[40], text[8192];
     struct stat st, ours, theirs;
     (void)snprintf(path, sizeof(path), "/proc/%.20s", pid);
-    if (stat(path, &st) < 0 || is_zombie(pid))
+    (void)read_proc(pid, "stat", text, sizeof(text));
+    const char *state = proc_stat_field(text, 3);
+    if (stat(path, &st) < 0 || !state || *state == 'Z') /* exited, but its parent has not reaped it yet */
         return false;
     if (geteuid() == 0)
         return st.st_uid == vm_jail_uid_of(name);
+    size_t n = read_proc(pid, "cmdline", text, sizeof(text));
+    const char *word = text;
+    while (word < text + n && strcmp(word, name) != 0)
+        word += strlen(word) + 1;
     (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/user", pid);
-    return has_argument(pid, name) && stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+    return word < text + n && stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
            theirs.st_ino != ours.st_ino;
 }
 
@@ -186,15 +167,6 @@ static int kill_all_named(const char *name, int64_t end_us)
     return n;
 }
 
-static int kill_named(const struct tool *t, struct err *err)
-{
-    int64_t end_us = clock_mono_us() + KILL_US;
-    int n = kill_all_named(t->q.name, end_us);
-    while (n > 0) /* one of them may have started another */
-        n = kill_all_named(t->q.name, end_us);
-    return n < 0 ? err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name) : 0;
-}
-
 static int end_processes(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
@@ -202,9 +174,22 @@ static int end_processes(struct tool *t, struct err *err)
     int r = group_name(t, name, err);
     if (r < 0)
         return r;
-    if (cgroup_open(&t->host, name, &group) < 0)
-        return t->q.pid ? kill_process(t, err) : kill_named(t, err);
     int64_t end_us = clock_mono_us() + KILL_US;
+    bool has_group = cgroup_open(&t->host, name, &group) == 0;
+    if (!has_group && t->q.pid) {
+        CLEANUP(close_fd_p) int pidfd = open_process(t, err);
+        if (pidfd < 0)
+            return pidfd == -ESRCH ? 0 : pidfd;
+        if (proc_signal(pidfd, SIGKILL) < 0 || !has_exited(pidfd, end_us))
+            return err_set(err, ERR_INTERNAL, 0, "process %d does not exit", t->q.pid);
+        return 0;
+    }
+    if (!has_group) {
+        int n = kill_all_named(t->q.name, end_us);
+        while (n > 0) /* one of them may have started another */
+            n = kill_all_named(t->q.name, end_us);
+        return n < 0 ? err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name) : 0;
+    }
     do {
         pid_t pids[PIDS_MAX];
         size_t n = cgroup_pids(&group, pids, PIDS_MAX);
@@ -231,20 +216,8 @@ static int remove_box(const struct tool *t, struct err *err)
     return run < 0 ? 0 : tree_remove(run, name, err);
 }
 
-static int group_freeze(struct tool *t, bool is_freeze, struct err *err)
-{
-    char name[CGROUP_NAME_MAX];
-    struct cgroup group;
-    int r = group_name(t, name, err);
-    if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
-        return err_sys(err, r, "open control group %s", name);
-    if (r < 0)
-        return r;
-    r = is_freeze ? cgroup_freeze(&group, FREEZE_MS) : cgroup_thaw(&group);
-    return r < 0 ? err_sys(err, r, "%s control group %s", is_freeze ? "freeze" : "thaw", name) : 0;
-}
-
-static int group_limit(struct tool *t, struct err *err)
+/* Freezes, thaws or limits a VM. */
+static int group_change(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
@@ -253,21 +226,13 @@ static int group_limit(struct tool *t, struct err *err)
     int r = group_name(t, name, err);
     if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
         return err_sys(err, r, "open control group %s", name);
-    return r < 0 ? r : cgroup_limits_set(&group, &limits, err);
-}
-
-/* Whether the process is in the control group of that VM; true on a host without groups. */
-static bool is_member(const struct tool *t, const char *group_of_instance)
-{
-    struct cgroup group;
-    pid_t pids[PIDS_MAX];
-    if (!t->host.trees)
-        return true;
-    size_t n = cgroup_open(&t->host, group_of_instance, &group) < 0 ? 0 : cgroup_pids(&group, pids, PIDS_MAX);
-    for (size_t i = 0; i < n; i++)
-        if (pids[i] == t->q.pid)
-            return true;
-    return false;
+    if (r < 0)
+        return r;
+    if (t->q.op == VM_TOOL_WIRE_LIMIT)
+        return cgroup_limits_set(&group, &limits, err);
+    bool is_freeze = t->q.op == VM_TOOL_WIRE_FREEZE;
+    r = is_freeze ? cgroup_freeze(&group, FREEZE_MS) : cgroup_thaw(&group);
+    return r < 0 ? err_sys(err, r, "%s control group %s", is_freeze ? "freeze" : "thaw", name) : 0;
 }
 
 static int net_request(struct tool *t, struct err *err)
@@ -277,7 +242,13 @@ static int net_request(struct tool *t, struct err *err)
     CLEANUP(close_fd_p) int pidfd = r < 0 ? r : open_process(t, err);
     if (pidfd < 0)
         return pidfd;
-    if (!is_member(t, name))
+    struct cgroup group;
+    pid_t pids[PIDS_MAX];
+    bool is_member = !t->host.trees; /* of the control group of that VM */
+    size_t n = is_member || cgroup_open(&t->host, name, &group) < 0 ? 0 : cgroup_pids(&group, pids, PIDS_MAX);
+    while (n-- > 0)
+        is_member |= pids[n] == t->q.pid;
+    if (!is_member)
         return err_set(err, ERR_FORBIDDEN, 0, "process %d is not VM %s", t->q.pid, t->q.name);
     struct vm_tap_instance m = { .pidfd = pidfd, .pid = t->q.pid, .is_root = geteuid() == 0 };
     if (t->q.op == VM_TOOL_WIRE_EGRESS_REDIRECT)
@@ -318,10 +289,9 @@ static int request_run(struct tool *t, struct err *err)
         r = end_processes(t, err);
         return r < 0 ? r : remove_box(t, err);
     case VM_TOOL_WIRE_LIMIT:
-        return group_limit(t, err);
     case VM_TOOL_WIRE_FREEZE:
     case VM_TOOL_WIRE_THAW:
-        return group_freeze(t, t->q.op == VM_TOOL_WIRE_FREEZE, err);
+        return group_change(t, err);
     case VM_TOOL_WIRE_BRIDGE:
         return bridge_make(&t->fds_back[0], err);
     case VM_TOOL_WIRE_JOIN:
@@ -359,19 +329,6 @@ static int request_receive(struct tool *t, struct err *err)
     return r;
 }
 
-static void request_reply(struct tool *t, int r, const struct err *err)
-{
-    struct iovec parts[2] = { { &t->reply, sizeof(t->reply) }, { NULL, 0 } };
-    t->reply.version = VM_TOOL_WIRE_VERSION;
-    t->reply.result = r < 0 ? r : 0;
-    t->reply.code = r < 0 ? err->code : ERR_NONE;
-    (void)snprintf(t->reply.text, sizeof(t->reply.text), "%.399s", r < 0 ? err->msg : "");
-    size_t n = 0;
-    while (n < VM_TOOL_WIRE_REPLY_FDS && t->fds_back[n] >= 0)
-        n++;
-    (void)seqsock_send(SOCKET_FD, parts, t->fds_back, n); /* a daemon that is gone sweeps later */
-}
-
 int vm_tool_main(int argc, char **argv)
 {
     static struct tool t = { .fds_back = { NO_FD, NO_FD } };
@@ -386,6 +343,14 @@ int vm_tool_main(int argc, char **argv)
         r = cgroup_host_init(&t.host, NULL, &err);
     if (r >= 0)
         r = request_run(&t, &err);
-    request_reply(&t, r, &err);
+    struct iovec parts[2] = { { &t.reply, sizeof(t.reply) }, { NULL, 0 } };
+    t.reply.version = VM_TOOL_WIRE_VERSION;
+    t.reply.result = r < 0 ? r : 0;
+    t.reply.code = r < 0 ? err.code : ERR_NONE;
+    (void)snprintf(t.reply.text, sizeof(t.reply.text), "%.399s", r < 0 ? err.msg : "");
+    size_t n = 0;
+    while (n < VM_TOOL_WIRE_REPLY_FDS && t.fds_back[n] >= 0)
+        n++;
+    (void)seqsock_send(SOCKET_FD, parts, t.fds_back, n); /* a daemon that is gone sweeps later */
     return r < 0;
 }

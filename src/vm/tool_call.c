@@ -80,17 +80,6 @@ static void call_on_reply(void *arg, int events)
         seqsock_close_all(fds, VM_TOOL_WIRE_REPLY_FDS); /* nobody waits for them */
 }
 
-static void call_refuse(struct vm_tool_call *c)
-{
-    static const int none[VM_TOOL_WIRE_REPLY_FDS] = { NO_FD, NO_FD };
-    struct err err = c->err;
-    vm_tool_call_fn *fn = c->fn;
-    void *to = c->arg;
-    vm_tool_call_free(c);
-    if (fn)
-        fn(to, NULL, none, &err);
-}
-
 /* -EAGAIN: the limit of concurrent tools is reached. The request waits in the socket. */
 static int start_tool(struct vm_tool_call *c)
 {
@@ -118,7 +107,13 @@ static void on_refusal(void *arg)
         if (r >= 0 || (r == -EAGAIN && !is_over))
             return;
     }
-    call_refuse(c);
+    static const int none[VM_TOOL_WIRE_REPLY_FDS] = { NO_FD, NO_FD };
+    struct err err = c->err;
+    vm_tool_call_fn *fn = c->fn;
+    void *to = c->arg;
+    vm_tool_call_free(c);
+    if (fn)
+        fn(to, NULL, none, &err);
 }
 
 static int call_send(struct vm_tool_call *c, const struct vm_tool_wire_request *q, const char *extra, const int *fds,

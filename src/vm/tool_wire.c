@@ -9,12 +9,6 @@
 #include "os/cgroup.h"
 #include "runtime/runtime.h"
 
-static bool is_name(const char *name)
-{
-    size_t n = strnlen(name, VM_TOOL_WIRE_NAME_MAX);
-    return n == VM_TOOL_WIRE_NAME_MAX - 4 && strspn(name, "0123456789abcdef") == n;
-}
-
 static int field_error(struct err *err, const char *what)
 {
     return err_set(err, ERR_INVALID, 0, "VM tool: bad request: %s", what);
@@ -56,19 +50,6 @@ static int check_layers(const struct vm_tool_wire_request *q, const char *extra,
     return at == q->extra_len ? 0 : field_error(err, "the list of layers");
 }
 
-static int check_net(const struct vm_tool_wire_request *q, size_t n_fds, struct err *err)
-{
-    if (q->pid <= 1)
-        return field_error(err, "the process");
-    if (q->op != VM_TOOL_WIRE_EGRESS_REDIRECT && (q->nic <= VM_TOOL_WIRE_NIC_OUT || q->nic >= VM_TOOL_WIRE_NICS))
-        return field_error(err, "the interface");
-    if (q->op != VM_TOOL_WIRE_EGRESS_REDIRECT && q->subnet >= RUNTIME_SUBNETS)
-        return field_error(err, "the network");
-    if (q->op == VM_TOOL_WIRE_JOIN && !q->address)
-        return field_error(err, "the address");
-    return n_fds == (q->op == VM_TOOL_WIRE_JOIN) ? 0 : field_error(err, "the number of descriptors");
-}
-
 int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, size_t n_fds, struct err *err)
 {
     if (q->version != VM_TOOL_WIRE_VERSION)
@@ -77,17 +58,27 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
         return field_error(err, "the length");
     bool has_instance = q->op != VM_TOOL_WIRE_BASE && q->op != VM_TOOL_WIRE_DISK && q->op != VM_TOOL_WIRE_PROBE &&
                         q->op != VM_TOOL_WIRE_BRIDGE;
-    if (has_instance && !is_name(q->name))
+    size_t len = strnlen(q->name, VM_TOOL_WIRE_NAME_MAX);
+    if (has_instance && (len != VM_TOOL_WIRE_NAME_MAX - 4 || strspn(q->name, "0123456789abcdef") != len))
         return field_error(err, "the name");
     if (has_instance && (q->cpu_milli > VM_TOOL_WIRE_MILLI_MAX || q->memory_mb > VM_TOOL_WIRE_MEMORY_MAX))
         return field_error(err, "a limit");
+    bool is_net = q->op == VM_TOOL_WIRE_JOIN || q->op == VM_TOOL_WIRE_LEAVE || q->op == VM_TOOL_WIRE_EGRESS_REDIRECT;
+    if (is_net && q->pid <= 1)
+        return field_error(err, "the process");
     switch (q->op) {
     case VM_TOOL_WIRE_START:
         return check_start(q, n_fds, err);
     case VM_TOOL_WIRE_JOIN:
     case VM_TOOL_WIRE_LEAVE:
+        if (q->nic <= VM_TOOL_WIRE_NIC_OUT || q->nic >= VM_TOOL_WIRE_NICS)
+            return field_error(err, "the interface");
+        if (q->subnet >= RUNTIME_SUBNETS)
+            return field_error(err, "the network");
+        if (q->op == VM_TOOL_WIRE_JOIN && !q->address)
+            return field_error(err, "the address");
+        return n_fds == (q->op == VM_TOOL_WIRE_JOIN) ? 0 : field_error(err, "the number of descriptors");
     case VM_TOOL_WIRE_EGRESS_REDIRECT:
-        return check_net(q, n_fds, err);
     case VM_TOOL_WIRE_BRIDGE:
     case VM_TOOL_WIRE_KILL:
     case VM_TOOL_WIRE_LIMIT:

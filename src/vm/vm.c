@@ -107,7 +107,7 @@ static void kill_instance(void *arg)
         box_on_ended(e, NULL);
 }
 
-static void end_instance(struct box *box, box_done_fn *fn, void *arg)
+static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
     vm_snapshot_forget_box(box);
@@ -121,12 +121,6 @@ static void end_instance(struct box *box, box_done_fn *fn, void *arg)
     vm_net_forget_box(box);
     if (!is_flushing)
         kill_instance(e);
-    box->instance = NULL;
-}
-
-static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
-{
-    end_instance(box, fn, arg);
     box_free(box);
 }
 
@@ -306,16 +300,6 @@ static void on_instance(void *arg, const struct err *err)
         box->vm->site.vmm->load(vm_instance_control(box->instance), state, false, making_on_loaded, m);
 }
 
-/* A restored VM maps the folder's memory copy-on-write, a booted one has a file of its own. */
-static int open_memory(struct making *m, struct err *err)
-{
-    struct box *box = m->box;
-    if (m->image.folder)
-        return vm_image_file_open(m->image.folder, "ram", err);
-    CLEANUP(free_p) char *path = xasprintf("%s/boxes/%s/ram", box->vm->site.dir, box->name);
-    return vm_image_file_make(path, (uint64_t)box->memory_mb << 20, err);
-}
-
 static void on_drive(void *arg, int fd, const struct err *err)
 {
     struct making *m = arg;
@@ -325,7 +309,12 @@ static void on_drive(void *arg, int fd, const struct err *err)
     m->disk = fd;
     if (box->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
-    CLEANUP(close_fd_p) int ram = err || why.code ? NO_FD : open_memory(m, &why);
+    /* A restored VM maps the folder's memory copy-on-write, a booted one has a file of its own. */
+    CLEANUP(free_p) char *path = xasprintf("%s/boxes/%s/ram", box->vm->site.dir, box->name);
+    CLEANUP(close_fd_p)
+    int ram = err || why.code   ? NO_FD
+              : m->image.folder ? vm_image_file_open(m->image.folder, "ram", &why)
+                                : vm_image_file_make(path, (uint64_t)box->memory_mb << 20, &why);
     if (err || why.code) {
         making_fail(m, err ? err : &why);
         return;
@@ -432,15 +421,6 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
 
 /* --- adopting a box of an earlier server --- */
 
-/* Parses what ident_hex() wrote; anything else gives zeroes, which no VM accepts. */
-static void read_token(const char *text, uint8_t ret[16])
-{
-    for (size_t i = 0; i < 16 && strlen(text) == 32; i++) {
-        const char pair[] = { text[2 * i], text[2 * i + 1], '\0' };
-        ret[i] = (uint8_t)strtoul(pair, NULL, 16);
-    }
-}
-
 static void vm_adopt(struct runtime *rt, const json_t *record, bool is_paused, box_ready_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
@@ -457,7 +437,11 @@ static void vm_adopt(struct runtime *rt, const json_t *record, bool is_paused, b
     box->disk_mb = (uint32_t)json_get_int(record, "diskMb", 0);
     box->pids_max = (uint32_t)json_get_int(record, "pidsMax", 0);
     box->is_kvm = json_get_bool(record, "kvm", vm->site.is_kvm);
-    read_token(json_get_str(record, "token", ""), box->token);
+    const char *token = json_get_str(record, "token", ""); /* a bad one gives zeroes, which no VM accepts */
+    for (size_t i = 0; i < sizeof(box->token) && strlen(token) == 2 * sizeof(box->token); i++) {
+        const char pair[] = { token[2 * i], token[2 * i + 1], '\0' };
+        box->token[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
     m->is_busy = true;
     struct vm_instance_plan plan = { .name = box->name, .memory_mb = box->memory_mb };
     box->instance = vm_instance_adopt(&vm->site, &plan, (pid_t)json_get_int(record, "pid", 0),
@@ -634,27 +618,22 @@ static bool is_idle(const void *arg)
     return !vm->site.calls.first && !vm->n_works && !vm->n_flushings && !vm->sources && !vm->makings && !vm->savings;
 }
 
-/* Waits for everything under way: nobody else would kill a VM that is being started. */
-static void vm_drain(struct vm *vm)
+static struct runtime *vm_free(struct runtime *rt)
 {
+    struct vm *vm = vm_of(rt);
     struct err over = { .sys = ECANCELED };
-    struct making *next;
     vm->is_ending = true;
     vm_ready_end(vm);
     vm_source_end_all(vm);
     vm_snapshot_end_all(vm);
-    for (struct making *m = vm->makings; m; m = next) {
+    for (struct making *m = vm->makings, *next; m; m = next) {
         next = m->next;
         if (!m->is_busy)
             making_fail(m, &over);
     }
-    loop_run_until(vm->base.loop, is_idle, vm); /* the end of one operation may start the next */
-}
-
-static struct runtime *vm_free(struct runtime *rt)
-{
-    struct vm *vm = vm_of(rt);
-    vm_drain(vm);
+    /* Waits for everything under way: nobody else would kill a VM that is being started. The end of one operation may
+     * start the next. */
+    loop_run_until(vm->base.loop, is_idle, vm);
     vm_tool_call_end_all(&vm->site.calls);
     vm_net_end_all(vm);
     timer_free(vm->tick);

@@ -58,14 +58,6 @@ static char *folder_of(const struct vm *vm, const char *id)
     return xasprintf("%s/volumes/%s", vm->site.dir, id);
 }
 
-static struct vm_volume *volume_of(const struct box *box, const char *id)
-{
-    struct vm_volume *v = box->volumes;
-    while (v && strcmp(v->id, id) != 0)
-        v = v->next;
-    return v;
-}
-
 bool vm_volume_has_any(const struct box *box)
 {
     return box->volumes || box->volume_ops;
@@ -86,15 +78,6 @@ static void drop_volume(struct box *box, const char *id)
             volume_free(v);
             return;
         }
-}
-
-static void add_volume(struct vm_volume_op *op)
-{
-    struct vm_volume *v = xzalloc(sizeof(*v));
-    drop_volume(op->box, op->id); /* replaces one that was mounted twice */
-    *v = (struct vm_volume){ .next = op->box->volumes, .target = STEAL(op->target), .is_readonly = op->is_readonly };
-    memcpy(v->id, op->id, sizeof(v->id));
-    op->box->volumes = v;
 }
 
 static void op_free(struct vm_volume_op *op)
@@ -177,7 +160,12 @@ static void op_on_note(void *arg, int fd, const struct err *err)
     if (op->is_mount && err) {
         vmm->unplug(control, op->id, on_taken_back, op);
     } else if (op->is_mount) {
-        add_volume(op);
+        struct vm_volume *v = xzalloc(sizeof(*v));
+        drop_volume(op->box, op->id); /* replaces one that was mounted twice */
+        *v =
+            (struct vm_volume){ .next = op->box->volumes, .target = STEAL(op->target), .is_readonly = op->is_readonly };
+        memcpy(v->id, op->id, sizeof(v->id));
+        op->box->volumes = v;
         op_finish(op, NULL);
     } else if (err) {
         op_finish(op, err);
@@ -211,8 +199,9 @@ static void op_on_plugged(void *arg, const struct err *err)
 static const struct box *holder_of(const struct vm_volume_op *op)
 {
     for (const struct box *b = op->vm->boxes; b; b = b->next)
-        if (b != op->box && volume_of(b, op->id))
-            return b;
+        for (const struct vm_volume *v = b->volumes; b != op->box && v; v = v->next)
+            if (strcmp(v->id, op->id) == 0)
+                return b;
     return NULL;
 }
 

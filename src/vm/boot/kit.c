@@ -92,16 +92,6 @@ static json_t *read_facts(int kit, struct err *err)
     return facts;
 }
 
-static int write_facts(int kit, const json_t *facts, struct err *err)
-{
-    char temporary[32];
-    size_t len = 0;
-    CLEANUP(free_p) char *text = json_write(facts, &len);
-    CLEANUP(close_fd_p) int fd = begin_file(kit, temporary);
-    int r = fd < 0 ? fd : write(fd, text, len) == (ssize_t)len ? commit_file(kit, fd, temporary, FACTS) : -EIO;
-    return r < 0 ? err_sys(err, r, "write " FACTS) : 0;
-}
-
 static bool is_key(const char *text)
 {
     return strlen(text) == KEY_LEN && strspn(text, "0123456789abcdef") == KEY_LEN;
@@ -109,20 +99,13 @@ static bool is_key(const char *text)
 
 /* --- the initramfs --- */
 
-static int open_modules(int kit, const char *kernel, struct err *err)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "%s/modules", kernel);
-    int fd = mount_open_beneath(kit, path, O_RDONLY | O_DIRECTORY, 0);
-    return fd < 0 ? err_set(err, ERR_UNSUPPORTED, -fd, "the modules of the kernel for microVMs: " RUN_SETUP) : fd;
-}
-
 static int make_initramfs(int kit, const char *kernel, const char *name, struct err *err)
 {
-    char temporary[32];
-    CLEANUP(close_fd_p) int modules = open_modules(kit, kernel, err);
+    char temporary[32], path[64];
+    (void)snprintf(path, sizeof(path), "%s/modules", kernel);
+    CLEANUP(close_fd_p) int modules = mount_open_beneath(kit, path, O_RDONLY | O_DIRECTORY, 0);
     if (modules < 0)
-        return modules;
+        return err_set(err, ERR_UNSUPPORTED, -modules, "the modules of the kernel for microVMs: " RUN_SETUP);
     CLEANUP(close_fd_p) int fd = begin_file(kit, temporary);
     if (fd < 0)
         return err_sys(err, fd, "make the first root of microVMs");
@@ -142,19 +125,6 @@ static int64_t size_of(int kit, const char *path)
     struct stat st;
     CLEANUP(close_fd_p) int fd = mount_open_beneath(kit, path, O_PATH, 0);
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : -1;
-}
-
-/* Checks that the setting names the kernel that the kit was made from. */
-static int check_setting(const json_t *facts, const char *setting, struct err *err)
-{
-    const char *where = json_get_str(facts, "where", "");
-    if (!setting || !*setting)
-        return 0;
-    CLEANUP(free_p) char *real = realpath(setting, NULL);
-    if (real && strcmp(real, where) == 0)
-        return 0;
-    return err_set(err, ERR_UNSUPPORTED, 0, "III_VM_KERNEL is %s, but the kit was made from %s: " RUN_SETUP, setting,
-                   where);
 }
 
 static int open_files(int kit, const char *data_dir, const json_t *facts, struct vm_kit *ret, struct err *err)
@@ -190,9 +160,12 @@ int vm_kit_open(const char *data_dir, const char *setting, struct vm_kit *ret, s
     JSON_OWNED facts = read_facts(kit, err);
     if (!facts)
         return -ENOSYS;
-    int r = check_setting(facts, setting, err);
-    if (r >= 0)
-        r = open_files(kit, data_dir, facts, &k, err);
+    const char *where = json_get_str(facts, "where", "");
+    CLEANUP(free_p) char *real = setting && *setting ? realpath(setting, NULL) : NULL;
+    if (setting && *setting && (!real || strcmp(real, where) != 0))
+        return err_set(err, ERR_UNSUPPORTED, 0, "III_VM_KERNEL is %s, but the kit was made from %s: " RUN_SETUP,
+                       setting, where);
+    int r = open_files(kit, data_dir, facts, &k, err);
     if (r < 0)
         vm_kit_done(&k);
     else
@@ -362,7 +335,12 @@ static int kit_build(struct making *m, struct vm_kernel *k, struct err *err)
         return r;
     JSON_OWNED facts = json_pack("{s:s, s:s, s:s, s:s}", "kernel", m->kernel, "version", m->version, "where", k->where,
                                  "identity", k->identity);
-    return write_facts(m->kit, facts, err);
+    char temporary[32];
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(facts, &len);
+    CLEANUP(close_fd_p) int fd = begin_file(m->kit, temporary);
+    r = fd < 0 ? fd : write(fd, text, len) == (ssize_t)len ? commit_file(m->kit, fd, temporary, FACTS) : -EIO;
+    return r < 0 ? err_sys(err, r, "write " FACTS) : 0;
 }
 
 int vm_kit_make(const char *data_dir, const char *setting, vm_kernel_say_fn *say, void *arg, bool *ret_is_new,

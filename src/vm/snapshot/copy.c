@@ -12,38 +12,23 @@
 
 #define BLOCK (64u * 1024)
 
-static bool is_zero(const char *data, size_t len)
-{
-    return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
-}
-
-/* The offset of the next data at or after `at`; size when there is none. */
-static int64_t next_data(int from, int64_t at, int64_t size)
-{
-    off_t data = lseek(from, at, SEEK_DATA);
-    if (data >= 0)
-        return data;
-    return errno == ENXIO ? size : -errno;
-}
-
 static int copy_data(int from, int to, int64_t size)
 {
     CLEANUP(free_p) char *block = malloc(BLOCK);
     if (!block)
         return -ENOMEM;
     for (int64_t at = 0; at < size;) {
-        at = next_data(from, at, size);
-        if (at < 0)
-            return (int)at;
-        if (at >= size)
-            return 0;
+        at = lseek(from, at, SEEK_DATA);
+        if (at < 0 || at >= size)
+            return at >= 0 || errno == ENXIO ? 0 : -errno; /* no more data */
         size_t want = size - at < (int64_t)BLOCK ? (size_t)(size - at) : BLOCK;
         ssize_t n = pread(from, block, want, at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -EBADMSG; /* the file shrank meanwhile */
-        int r = is_zero(block, (size_t)n) ? 0 : write_all_pwrite(to, block, (size_t)n, at);
+        bool is_zero = block[0] == 0 && memcmp(block, block + 1, (size_t)n - 1) == 0;
+        int r = is_zero ? 0 : write_all_pwrite(to, block, (size_t)n, at);
         if (r < 0)
             return r;
         at += n;

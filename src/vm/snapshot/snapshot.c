@@ -62,18 +62,6 @@ char *vm_snapshot_folder(const struct vm *vm, const char *id)
     return image_path(vm, name);
 }
 
-static void saving_free(struct vm_saving *s)
-{
-    LIST_TAKE(s->vm->savings, s);
-    if (s->disk >= 0)
-        (void)close(s->disk); /* written by others */
-    if (s->ram >= 0)
-        (void)close(s->ram);
-    timer_free(s->hurry);
-    vm_image_file_done(&s->image);
-    free(s);
-}
-
 static void on_source_on(void *arg, const struct err *err)
 {
     struct box *box = arg;
@@ -88,19 +76,6 @@ static void release_source(struct vm_saving *s)
     if (s->source && s->is_source_paused) /* the answers of a destroyed box's VM never come */
         vm_instance_resume(s->source->instance, on_source_on, s->source);
     s->is_source_paused = false;
-}
-
-static int64_t bytes_of(const char *folder)
-{
-    static const char *const names[] = { "ram", "state", "disk" };
-    int64_t sum = 0;
-    struct stat st;
-    for (size_t i = 0; i < 3; i++) {
-        CLEANUP(free_p) char *path = xasprintf("%s/%s", folder, names[i]);
-        if (stat(path, &st) == 0)
-            sum += (int64_t)st.st_blocks * 512;
-    }
-    return sum;
 }
 
 static void saving_finish(struct vm_saving *s, const struct err *err)
@@ -121,8 +96,18 @@ static void saving_finish(struct vm_saving *s, const struct err *err)
         vm_image_file_remove_later(vm, s->image.folder);
     else
         (void)json_object_set_new(vm->pins, s->owner, json_string(id));
-    made.size_bytes = bytes_of(path);
-    saving_free(s);
+    static const char *const files[] = { "ram", "state", "disk" };
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        CLEANUP(free_p) char *file = xasprintf("%s/%s", path, files[i]);
+        struct stat st;
+        made.size_bytes += stat(file, &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
+    }
+    LIST_TAKE(vm->savings, s);
+    close_fd_p(&s->disk); /* both are written by others */
+    close_fd_p(&s->ram);
+    timer_free(s->hurry);
+    vm_image_file_done(&s->image);
+    free(s);
     if (!vm->is_ending)
         fn(arg, err ? NULL : &made, err ? &why : NULL);
 }
@@ -334,24 +319,17 @@ static void tell_refusal(void *arg)
     r->fn(r->arg, NULL, &r->err);
 }
 
-/* A restored VM would lack the drives that were plugged in at run time. */
-static bool refuse_volumes(struct box *box, box_image_fn *fn, void *arg)
-{
-    if (!vm_volume_has_any(box))
-        return false;
-    struct refusal *r = xzalloc(sizeof(*r));
-    *r = (struct refusal){ .fn = fn, .arg = arg };
-    (void)err_set(&r->err, ERR_CONFLICT, 0, "sandbox %s has volumes attached, which cannot be saved: detach them first",
-                  box->id);
-    loop_defer(box->vm->base.loop, tell_refusal, r);
-    return true;
-}
-
 static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
 {
-    if (refuse_volumes(box, fn, arg))
-        return;
     struct vm *vm = box->vm;
+    if (vm_volume_has_any(box)) { /* a restored VM would lack the drives that were plugged in at run time */
+        struct refusal *r = xzalloc(sizeof(*r));
+        *r = (struct refusal){ .fn = fn, .arg = arg };
+        (void)err_set(&r->err, ERR_CONFLICT, 0,
+                      "sandbox %s has volumes attached, which cannot be saved: detach them first", box->id);
+        loop_defer(vm->base.loop, tell_refusal, r);
+        return;
+    }
     struct vm_saving *s = xzalloc(sizeof(*s));
     struct err err = ERR_INIT;
     char name[VM_TOOL_WIRE_NAME_MAX];
@@ -450,21 +428,16 @@ static bool is_pinned(const struct vm *vm, const char *name)
     return false;
 }
 
-static bool is_being_made(const struct vm *vm, const char *name)
-{
-    for (const struct vm_saving *s = vm->savings; s; s = s->next)
-        if (strncmp(s->name, name, strlen(s->name)) == 0)
-            return true;
-    return false;
-}
-
 void vm_snapshot_collect(struct vm *vm)
 {
     CLEANUP(free_p) char *dir = xasprintf("%s/snaps", vm->site.dir);
     DIR *d = opendir(dir);
     vm->is_collect_due = false;
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (*e->d_name == '.' || is_pinned(vm, e->d_name) || is_being_made(vm, e->d_name))
+        const struct vm_saving *s = vm->savings; /* being made under that name */
+        while (s && strncmp(s->name, e->d_name, strlen(s->name)) != 0)
+            s = s->next;
+        if (*e->d_name == '.' || s || is_pinned(vm, e->d_name))
             continue;
         CLEANUP(free_p) char *path = image_path(vm, e->d_name);
         vm_image_file_remove_later(vm, path);

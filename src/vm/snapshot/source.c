@@ -342,36 +342,21 @@ static int name_layers(struct vm_source *s, const struct box_plan *plan, struct 
     return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
 }
 
-static uint32_t cpus_of(const struct vm *vm, uint32_t cpu_milli)
-{
-    uint32_t wanted = (cpu_milli + 999) / 1000;
-    uint32_t most = vm->host_cpus < VM_TOOL_WIRE_CPUS_MAX ? vm->host_cpus : VM_TOOL_WIRE_CPUS_MAX;
-    return wanted < 1 ? 1 : wanted > most ? most : wanted;
-}
-
 static struct vm_source *source_new(struct vm *vm, const struct box_plan *plan, struct err *err)
 {
     struct vm_source *s = xzalloc(sizeof(*s));
     *s = (struct vm_source){ .vm = vm, .ram = NO_FD, .disk = NO_FD, .probe = NO_FD };
     uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
     s->image.memory_mb = (memory < VM_TOOL_WIRE_MEMORY_MIN ? VM_TOOL_WIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
-    s->image.cpus = cpus_of(vm, plan->cpu_milli);
+    uint32_t cpus = (plan->cpu_milli + 999) / 1000;
+    uint32_t most = vm->host_cpus < VM_TOOL_WIRE_CPUS_MAX ? vm->host_cpus : VM_TOOL_WIRE_CPUS_MAX;
+    s->image.cpus = cpus < 1 ? 1 : cpus > most ? most : cpus;
     s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
     if (vm_ready_open(vm, err) < 0 || name_layers(s, plan, err) < 0) {
         source_free(s);
         return NULL;
     }
     return s;
-}
-
-/* A VMM that was upgraded may not load what the former one saved, so its program is part of the key. */
-static void set_key(struct vm_source *s)
-{
-    const struct vm *vm = s->vm;
-    vm_compat_note(vm, vm->site.is_kvm, &s->image);
-    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
-                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
-                   vm_compat_program(vm), s->image.is_kvm ? "-kvm" : "");
 }
 
 struct telling {
@@ -384,13 +369,6 @@ static void telling_run(void *arg)
 {
     CLEANUP(free_p) struct telling *t = arg;
     t->fn(t->arg, NULL, &t->err);
-}
-
-static void source_refuse(struct vm *vm, const struct err *err, vm_source_fn *fn, void *arg)
-{
-    struct telling *t = xzalloc(sizeof(*t));
-    *t = (struct telling){ .fn = fn, .arg = arg, .err = *err };
-    loop_defer(vm->base.loop, telling_run, t);
 }
 
 static void wait_for(struct vm_source *s, vm_source_fn *fn, void *arg)
@@ -406,7 +384,11 @@ static void source_find(struct vm_source *s, vm_source_fn *fn, void *arg)
     struct vm *vm = s->vm;
     struct err err = ERR_INIT;
     struct vm_image found = { 0 };
-    set_key(s);
+    vm_compat_note(vm, vm->site.is_kvm, &s->image);
+    /* A VMM that was upgraded may not load what the former one saved, so its program is part of the key. */
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
+                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
+                   vm_compat_program(vm), s->image.is_kvm ? "-kvm" : "");
     for (struct vm_source *other = vm->sources; other; other = other->next)
         if (strcmp(other->key, s->key) == 0) {
             source_free(s);
@@ -454,7 +436,9 @@ void vm_source_get(struct vm *vm, const struct box_plan *plan, vm_source_fn *fn,
     struct err err = ERR_INIT;
     struct vm_source *s = source_new(vm, plan, &err);
     if (!s) {
-        source_refuse(vm, &err, fn, arg);
+        struct telling *t = xzalloc(sizeof(*t));
+        *t = (struct telling){ .fn = fn, .arg = arg, .err = err };
+        loop_defer(vm->base.loop, telling_run, t);
     } else if (vm->is_probing) {
         wait_for(s, fn, arg);
         vm_ready_when(vm, source_on_ready, s);
