@@ -16,7 +16,7 @@
 #include "tls/tls_listener.h"
 #include "vm/boot/setup.h"
 #include "vm/tool.h"
-#include "vm/vmm/libkrun_vm.h"
+#include "vm/vmm/libkrun.h"
 
 static int run_vm_setup(const char *data_dir, const char *kernel, bool is_json)
 {

@@ -12,7 +12,7 @@
 #include "vm/boot/kit.h"
 #include "vm/boot/probe.h"
 #include "vm/vmm/jailer.h"
-#include "vm/vmm/libkrun_vm.h"
+#include "vm/vmm/libkrun.h"
 #include "vm/vmm/vmm.h"
 
 #define TEXT_MAX 512

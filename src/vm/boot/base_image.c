@@ -83,17 +83,6 @@ static int enter_namespaces(const struct plan *p)
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? print_error("keep mounts to ourselves", -errno) : 0;
 }
 
-/* Mounts the layers as an overlay without an upper layer. The empty folder below them lets a single layer be mounted
- * the same way. */
-static int mount_merged(const struct plan *p, const int *fds, int nothing)
-{
-    struct overlay_compat o = { 0 };
-    for (size_t i = p->n; i-- > 0;)
-        overlay_compat_lower(&o, fds[i]);
-    overlay_compat_lower(&o, nothing);
-    return overlay_compat_mount(&o, MERGED, p->uid == 0 ? "redirect_dir=follow" : "userxattr");
-}
-
 static int open_layers(const struct plan *p, int *fds)
 {
     CLEANUP(close_fd_p) int root = open(p->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -123,7 +112,14 @@ static int child_prepare(void *arg)
         return print_error("a place for the merged layers", -errno);
     CLEANUP(close_fd_p) int nothing = open(NOTHING, O_PATH | O_DIRECTORY | O_CLOEXEC);
     CLEANUP(close_fd_p) int at = open(MERGED, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(close_fd_p) int merged = nothing < 0 || at < 0 ? -errno : mount_merged(p, fds, nothing);
+    if (nothing < 0 || at < 0)
+        return print_error("merge the layers", -errno);
+    struct overlay_compat o = { 0 }; /* without an upper layer */
+    for (size_t i = p->n; i-- > 0;)
+        overlay_compat_lower(&o, fds[i]);
+    overlay_compat_lower(&o, nothing); /* lets a single layer be mounted the same way */
+    CLEANUP(close_fd_p)
+    int merged = overlay_compat_mount(&o, MERGED, p->uid == 0 ? "redirect_dir=follow" : "userxattr");
     r = merged < 0 ? merged : mount_attach(merged, at);
     return r < 0 ? print_error("merge the layers", r) : 0;
 }

@@ -144,18 +144,6 @@ static int view_open(int fd, size_t max, struct view *ret, struct err *err)
     return 0;
 }
 
-static int check_written(int out, struct err *err)
-{
-    CLEANUP(view_done) struct view v = { 0 };
-    bool is_pvh = false;
-    int r = view_open(out, BZIMAGE_ELF_MAX, &v, err);
-    if (r >= 0)
-        r = bzimage_check_elf(v.data, v.len, &is_pvh, err);
-    if (r >= 0 && !is_pvh)
-        return err_set(err, ERR_INVALID, 0, "the kernel has no PVH entry: it was built without CONFIG_PVH");
-    return r;
-}
-
 int bzimage_to_elf(int from, int out, char version[64], struct err *err)
 {
     CLEANUP(view_done) struct view v = { 0 };
@@ -171,8 +159,14 @@ int bzimage_to_elf(int from, int out, char version[64], struct err *err)
         if (r >= 0)
             r = inflate_stream(v.data + b.at, b.len, out, BZIMAGE_ELF_MAX, "the kernel", err);
     }
+    CLEANUP(view_done) struct view written = { 0 };
+    bool is_pvh = false;
     if (r >= 0)
-        r = check_written(out, err);
+        r = view_open(out, BZIMAGE_ELF_MAX, &written, err);
+    if (r >= 0)
+        r = bzimage_check_elf(written.data, written.len, &is_pvh, err);
+    if (r >= 0 && !is_pvh)
+        r = err_set(err, ERR_INVALID, 0, "the kernel has no PVH entry: it was built without CONFIG_PVH");
     if (r >= 0)
         memcpy(version, b.version, sizeof(b.version));
     return r;

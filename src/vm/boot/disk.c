@@ -45,33 +45,23 @@ int vm_disk_make_volume(int fd, uint64_t mb, struct err *err)
     return r < 0 ? r : mkext4_remove(fd, "lost+found", err);
 }
 
-static int copy_range(int from, int to, off_t at, off_t end)
-{
-    off_t in = at, out = at;
-    while (in < end) {
-        size_t want = end - in > (off_t)COPY_MAX ? COPY_MAX : (size_t)(end - in);
-        ssize_t n = copy_file_range(from, &in, to, &out, want, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO; /* the file shrank meanwhile */
-    }
-    return 0;
-}
-
 static int copy_data(int from, int to, off_t size)
 {
-    int r = 0;
-    for (off_t at = 0; r >= 0 && at < size;) {
-        off_t data = lseek(from, at, SEEK_DATA);
-        if (data < 0)
+    for (off_t at = 0; at < size;) {
+        off_t in = lseek(from, at, SEEK_DATA), out = in;
+        if (in < 0)
             return errno == ENXIO ? 0 : -errno; /* no data is left */
-        at = lseek(from, data, SEEK_HOLE);
+        at = lseek(from, in, SEEK_HOLE);
         if (at < 0)
             return -errno;
-        r = copy_range(from, to, data, at > size ? size : at);
+        for (off_t end = at > size ? size : at; in < end;) {
+            size_t want = end - in > (off_t)COPY_MAX ? COPY_MAX : (size_t)(end - in);
+            ssize_t n = copy_file_range(from, &in, to, &out, want, 0);
+            if (n <= 0 && !(n < 0 && errno == EINTR))
+                return n < 0 ? -errno : -EIO; /* the file shrank meanwhile */
+        }
     }
-    return r;
+    return 0;
 }
 
 int vm_disk_copy(int from, int to, struct err *err)

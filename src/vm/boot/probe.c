@@ -119,19 +119,13 @@ static void guest_done(struct guest *g)
         close_fd_p(&fds[i]);
 }
 
-/* QEMU opens a drive in the mode of its descriptor: a read-only drive needs a read-only descriptor. */
-static int open_to_read(int fd)
-{
-    char path[32];
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static int make_drives(struct guest *g, struct err *err)
 {
+    char path[32]; /* QEMU opens a drive in the mode of its descriptor: a read-only drive needs a read-only one */
     CLEANUP(close_fd_p) int base = memfd_create("base", MFD_CLOEXEC);
     g->disk = memfd_create("disk", MFD_CLOEXEC);
-    g->base = base < 0 ? NO_FD : open_to_read(base);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", base);
+    g->base = base < 0 ? NO_FD : open(path, O_RDONLY | O_CLOEXEC);
     if (g->base < 0 || g->disk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->agent) < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->console) < 0)
         return err_sys(err, -errno, "make the drives of a guest");
@@ -332,23 +326,18 @@ int vm_probe_boot(const struct vm_kit *k, bool is_kvm, int64_t limit_ms, int64_t
 
 /* --- the owner of the kit --- */
 
-/* The group that may use KVM; (gid_t)-1: only root. */
-static gid_t kvm_group(void)
-{
-    struct stat st;
-    return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
-}
-
 /* False: the folder does not exist yet. */
 static bool find_owner(const char *data_dir, struct confine_who *ret)
 {
-    struct stat st;
+    struct stat st, kvm;
     CLEANUP(free_p) char *kit = xasprintf("%s/" VM_KIT_FOLDER, data_dir);
     CLEANUP(free_p) char *above = xasprintf("%s/vm", data_dir);
-    gid_t kvm = kvm_group();
+    bool has_group = stat("/dev/kvm", &kvm) == 0 && (kvm.st_mode & 0060) == 0060 && kvm.st_gid; /* else only root */
     if (lstat(kit, &st) < 0 && lstat(above, &st) < 0)
         return false;
-    *ret = (struct confine_who){ .uid = st.st_uid, .gid = st.st_gid, .has_group = kvm != (gid_t)-1, .group = kvm };
+    *ret = (struct confine_who){
+        .uid = st.st_uid, .gid = st.st_gid, .has_group = has_group, .group = has_group ? kvm.st_gid : (gid_t)-1
+    };
     return true;
 }
 

@@ -44,15 +44,6 @@ static int print_failure(bool is_json, const struct err *err)
     return EXIT_FAILURE;
 }
 
-/* "apt-get install …" for what is missing; "" when nothing is. */
-static void missing_packages(struct buf *ret)
-{
-    char path[PROGRAM_PATH_MAX];
-    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
-        if (!program_find(needed[i].program, path))
-            (void)buf_addf(ret, "%s %s", ret->len ? "" : "apt-get install", needed[i].package); /* short names */
-}
-
 static json_t *kit_json(const struct vm_kit *k, const struct vm_probe *p)
 {
     return json_pack("{s:b, s:s, s:s, s:s, s:I, s:s, s:I, s:s, s:I, s:s}", "ok", 1, "version", k->version, "source",
@@ -81,17 +72,11 @@ static int check_host(struct err *err)
     CLEANUP(buf_done) struct buf missing = BUF_INIT(512);
     if (uname(&host) == 0 && strcmp(host.machine, "x86_64") != 0)
         return err_set(err, ERR_UNSUPPORTED, 0, "microVMs need an x86-64 host; this one is %s", host.machine);
-    missing_packages(&missing);
+    char path[PROGRAM_PATH_MAX];
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+        if (!program_find(needed[i].program, path))
+            (void)buf_addf(&missing, "%s %s", missing.len ? "" : "apt-get install", needed[i].package); /* short */
     return missing.len ? err_set(err, ERR_UNSUPPORTED, 0, "packages are missing: %s", buf_text(&missing)) : 0;
-}
-
-static int probe_once(const char *data_dir, const struct vm_kit *k, bool is_quiet, struct vm_probe *ret,
-                      struct err *err)
-{
-    if (vm_probe_known(data_dir, k, ret))
-        return 0;
-    print_progress(&is_quiet, "booting a guest to check it");
-    return vm_probe_run(data_dir, k, ret, err);
 }
 
 int vm_setup_run(const char *data_dir, const char *kernel, bool is_json)
@@ -107,8 +92,10 @@ int vm_setup_run(const char *data_dir, const char *kernel, bool is_json)
         r = vm_kit_make(data_dir, kernel, print_progress, &is_json, &is_new, &err);
     if (r >= 0)
         r = vm_kit_open(data_dir, kernel, &k, &err);
-    if (r >= 0)
-        r = probe_once(data_dir, &k, is_json, &p, &err);
+    if (r >= 0 && !vm_probe_known(data_dir, &k, &p)) {
+        print_progress(&is_json, "booting a guest to check it");
+        r = vm_probe_run(data_dir, &k, &p, &err);
+    }
     if (r < 0)
         return print_failure(is_json, &err);
     JSON_OWNED doc = kit_json(&k, &p);

@@ -12,24 +12,19 @@
 #define INFO_MAX 16384 /* the first processor's lines */
 #define WORD_MAX 15
 
-static void add_word(const char *text, const char *key, char *ret)
-{
-    const char *at = strstr(text, key);
-    const char *value = at ? strchr(at, ':') : NULL;
-    if (!value)
-        return;
-    value += 1 + strspn(value + 1, " \t");
-    size_t n = strcspn(value, " \t\n"), len = strlen(ret);
-    (void)snprintf(ret + len, VM_COMPAT_CPU_MAX - len, "%s%.*s", len ? " " : "", (int)(n < WORD_MAX ? n : WORD_MAX),
-                   value);
-}
-
 void vm_compat_cpu(const char *text, char ret[VM_COMPAT_CPU_MAX])
 {
     static const char *const keys[] = { "vendor_id\t", "cpu family\t", "model\t", "stepping\t" };
     *ret = '\0';
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        add_word(text, keys[i], ret);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const char *at = strstr(text, keys[i]), *value = at ? strchr(at, ':') : NULL;
+        if (!value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        size_t n = strcspn(value, " \t\n"), len = strlen(ret);
+        (void)snprintf(ret + len, VM_COMPAT_CPU_MAX - len, "%s%.*s", len ? " " : "", (int)(n < WORD_MAX ? n : WORD_MAX),
+                       value);
+    }
 }
 
 void vm_compat_host(char ret[VM_COMPAT_CPU_MAX])

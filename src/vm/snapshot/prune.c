@@ -73,14 +73,6 @@ static void add_bases(const char *dir, char ***keys)
     list_free(all, n);
 }
 
-static bool is_needed(char *const *keys, const char *path)
-{
-    for (size_t i = 0; keys && keys[i]; i++)
-        if (strstr(path, keys[i]))
-            return true;
-    return false;
-}
-
 static void prune_bases(struct vm *vm, const char *templates)
 {
     CLEANUP(strlist_free_p) char **keys = NULL;
@@ -94,9 +86,13 @@ static void prune_bases(struct vm *vm, const char *templates)
             strlist_add(&keys, b->base);
     vm_source_add_bases(vm, &keys);
     struct entry *all = entries_list(bases, ".erofs", &n);
-    for (size_t i = 0; i < n; i++)
-        if (!is_needed(keys, all[i].path) && ++unused > BASES_KEPT)
+    for (size_t i = 0; i < n; i++) {
+        size_t user = 0;
+        while (keys && keys[user] && !strstr(all[i].path, keys[user]))
+            user++;
+        if ((!keys || !keys[user]) && ++unused > BASES_KEPT)
             (void)unlink(all[i].path); /* gone already is fine */
+    }
     list_free(all, n);
     all = entries_list(bases, ".ext4", &n); /* empty drives are only copied, so none is in use */
     for (size_t i = BASES_KEPT; i < n; i++)

@@ -101,16 +101,6 @@ static void call_refuse(struct vmm *m, vmm_fn *fn, void *arg, const struct err *
     loop_defer(m->loop, call_on_refused, r);
 }
 
-/* One transfer at a time, as vm.c guarantees. */
-static int transfer_begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
-{
-    if (m->fn)
-        return err_set(err, ERR_CONFLICT, 0, "the VMM of VM %s is busy with something else", m->q.name);
-    m->fn = fn;
-    m->arg = arg;
-    return 0;
-}
-
 static void api_put(struct vmm *m, const char *path, json_t *body, firecracker_api_fn *fn)
 {
     firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", path, body, m->call_ms }, fn, m);
@@ -164,17 +154,6 @@ static json_t *entropy_config(const struct vmm *m)
     return json_object();
 }
 
-/* It opens the TAP by name in its own network namespace; so does a VMM that loads its snapshot. */
-static json_t *interface_config(unsigned nic, const char *id)
-{
-    uint8_t mac[6];
-    char text[18], tap[16];
-    vm_handshake_mac(nic, mac);
-    (void)snprintf(tap, sizeof(tap), VM_TOOL_WIRE_TAP "%u", nic);
-    (void)snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-    return json_pack("{s:s, s:s, s:s}", "iface_id", id, "host_dev_name", tap, "guest_mac", text);
-}
-
 /* The guest sees its drives in the order in which they are added. */
 static const struct step {
     const char *path;
@@ -195,9 +174,18 @@ static void boot_on_step(void *arg, json_t *answer, const struct err *err)
     } else if (at < STEPS) {
         api_put(m, steps[at].path, steps[at].body(m), boot_on_step);
     } else if (at < STEPS + nics) { /* after the drives: the guest numbers its devices the same without interfaces */
-        char path[48];
-        (void)snprintf(path, sizeof(path), "/network-interfaces/nic%u", at - (unsigned)STEPS);
-        api_put(m, path, interface_config(at - (unsigned)STEPS, strrchr(path, '/') + 1), boot_on_step);
+        unsigned nic = at - (unsigned)STEPS;
+        uint8_t mac[6];
+        char path[48], text[18], tap[16]; /* it opens the TAP by name in its own namespace, also after a load */
+        vm_handshake_mac(nic, mac);
+        (void)snprintf(path, sizeof(path), "/network-interfaces/nic%u", nic);
+        (void)snprintf(tap, sizeof(tap), VM_TOOL_WIRE_TAP "%u", nic);
+        (void)snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+                       mac[5]);
+        api_put(
+            m, path,
+            json_pack("{s:s, s:s, s:s}", "iface_id", strrchr(path, '/') + 1, "host_dev_name", tap, "guest_mac", text),
+            boot_on_step);
     } else {
         api_put(m, "/actions", json_pack("{s:s}", "action_type", "InstanceStart"), transfer_on_answer);
     }
@@ -420,14 +408,6 @@ static void transfer_on_loaded(void *arg, json_t *answer, const struct err *err)
     end_transfer(arg, err);
 }
 
-static void put_load(struct vmm *m)
-{
-    json_t *body = json_pack("{s:s, s:{s:s, s:s}, s:b}", "snapshot_path", IN_BOX(STATE_FILE), "mem_backend",
-                             "backend_type", "File", "backend_path", VMM_RAM_PATH, "resume_vm", 0);
-    firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", "/snapshot/load", body, STATE_MS },
-                        transfer_on_loaded, m);
-}
-
 static void job_work(void *arg)
 {
     struct job *j = arg;
@@ -445,10 +425,14 @@ static void job_on_worked(void *arg)
     j->is_working = false;
     if (!m)
         job_free(j);
-    else if (j->result == 0 && j->is_load)
-        put_load(m);
-    else
+    else if (j->result < 0 || !j->is_load)
         end_transfer(m, j->result < 0 ? &err : NULL);
+    else {
+        json_t *body = json_pack("{s:s, s:{s:s, s:s}, s:b}", "snapshot_path", IN_BOX(STATE_FILE), "mem_backend",
+                                 "backend_type", "File", "backend_path", VMM_RAM_PATH, "resume_vm", 0);
+        firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", "/snapshot/load", body, STATE_MS },
+                            transfer_on_loaded, m);
+    }
 }
 
 static void start_work(void *arg)
@@ -482,12 +466,15 @@ static void transfer_on_saved(void *arg, json_t *answer, const struct err *err)
 static int begin_transfer(struct vmm *m, int state_fd, int ram_fd, vmm_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    int r = transfer_begin(m, fn, arg, &err);
-    if (r == 0 && (r = job_new(m, state_fd, ram_fd, &err)) < 0)
-        m->fn = NULL;
-    if (r < 0)
+    int r = m->fn ? err_set(&err, ERR_CONFLICT, 0, "the VMM of VM %s is busy with something else", m->q.name)
+                  : job_new(m, state_fd, ram_fd, &err);
+    if (r < 0) {
         call_refuse(m, fn, arg, &err);
-    return r;
+        return r;
+    }
+    m->fn = fn;
+    m->arg = arg;
+    return 0;
 }
 
 static void put_create(struct vmm *m, const char *memory_path)

@@ -41,12 +41,6 @@ struct firecracker_api {
 
 /* --- what it says --- */
 
-/* U+0080 to U+009F: terminals take some of them for the start of a control sequence. */
-static bool is_late_control(const char *c)
-{
-    return (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 && (unsigned char)c[1] < 0xa0;
-}
-
 /* Replaces control characters, which must not reach a terminal or a log, and cuts only between characters. */
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -55,8 +49,8 @@ static void copy_text(char *to, size_t size, const char *from)
     memcpy(to, from, n);
     to[n] = '\0';
     for (char *c = to; *c; c++) {
-        if (is_late_control(c))
-            c[0] = c[1] = ' ';
+        if ((unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 && (unsigned char)c[1] < 0xa0)
+            c[0] = c[1] = ' '; /* U+0080 to U+009F: terminals take some for the start of a control sequence */
         else if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = ' ';
     }

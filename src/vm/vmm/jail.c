@@ -186,18 +186,6 @@ static int hang_files(const struct jail *j, int root)
     return r;
 }
 
-/* Fills the folder that the jailer turns into the VMM's root; the jailer makes the device nodes in it. */
-static int fill_jailed(struct jail *j, int root)
-{
-    CLEANUP(close_fd_p) int inside = vm_jailer_root(root, j->q->name, j->jailed.size, j->inside);
-    int r = inside < 0 ? inside : hang_files(j, inside);
-    if (r >= 0 && !j->jailed.is_static) {
-        CLEANUP(close_fd_p) int usr = mount_clone(root, "usr");
-        r = usr < 0 ? usr : hang_usr(inside, usr);
-    }
-    return r < 0 ? r : vm_jailer_proc(root);
-}
-
 static int fill_root(struct jail *j, int root)
 {
     int r = hang_usr(root, j->usr);
@@ -212,29 +200,30 @@ static int fill_root(struct jail *j, int root)
     for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
         if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
             r = mount_at(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    if (r < 0)
-        return r;
-    return has_jailer(j) ? fill_jailed(j, root) : hang_files(j, root);
-}
-
-static int new_root(void)
-{
-    CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
-    if (fs < 0)
-        return fs;
-    int r = mount_fs_string(fs, "mode", "0755");
-    if (r >= 0)
-        r = mount_fs_string(fs, "size", "64k");
-    return r < 0 ? r : mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (r < 0 || !has_jailer(j))
+        return r < 0 ? r : hang_files(j, root);
+    /* The folder that the jailer turns into the VMM's root; the jailer makes the device nodes in it. */
+    CLEANUP(close_fd_p) int inside = vm_jailer_root(root, j->q->name, j->jailed.size, j->inside);
+    r = inside < 0 ? inside : hang_files(j, inside);
+    CLEANUP(close_fd_p) int usr = r < 0 || j->jailed.is_static ? NO_FD : mount_clone(root, "usr");
+    if (r >= 0 && !j->jailed.is_static)
+        r = usr < 0 ? usr : hang_usr(inside, usr);
+    return r < 0 ? r : vm_jailer_proc(root);
 }
 
 static int enter_root(struct jail *j, struct err *err)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_sys(err, -errno, "make mounts private");
-    CLEANUP(close_fd_p) int root = new_root();
     CLEANUP(close_fd_p) int place = open(ROOT_PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int r = root < 0 ? root : place < 0 ? -errno : mount_attach(root, place);
+    int r = place < 0 ? -errno : 0;
+    CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
+    if (r >= 0)
+        r = fs < 0 ? fs : mount_fs_string(fs, "mode", "0755");
+    if (r >= 0)
+        r = mount_fs_string(fs, "size", "64k");
+    CLEANUP(close_fd_p) int root = r < 0 ? r : mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    r = root < 0 ? root : mount_attach(root, place);
     if (r >= 0)
         r = fill_root(j, root);
     if (r < 0)
@@ -309,18 +298,6 @@ static int place_fds(struct jail *j)
     return proc_close_from(has_names ? VMM_FD(0) : VMM_TAP_FD(j->n_taps));
 }
 
-/* Not above the server's own limit: a VM needs few. */
-static int limit_files(void)
-{
-    struct rlimit most;
-    if (getrlimit(RLIMIT_NOFILE, &most) < 0)
-        return -errno;
-    if (most.rlim_max > NOFILE)
-        most.rlim_max = NOFILE;
-    most.rlim_cur = most.rlim_max;
-    return setrlimit(RLIMIT_NOFILE, &most) < 0 ? -errno : 0;
-}
-
 static int child_confine(struct jail *j, struct err *err)
 {
     struct rlimit core = { 0, 0 };
@@ -334,10 +311,15 @@ static int child_confine(struct jail *j, struct err *err)
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets that it makes in its folder */
-    int r = setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 ? -errno : limit_files();
-    if (r < 0)
-        return err_sys(err, r, "set the VMM's limits");
-    r = place_fds(j);
+    struct rlimit files_most;
+    if (setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 || getrlimit(RLIMIT_NOFILE, &files_most) < 0)
+        return err_sys(err, -errno, "set the VMM's limits");
+    if (files_most.rlim_max > NOFILE) /* not above the server's own limit: a VM needs few */
+        files_most.rlim_max = NOFILE;
+    files_most.rlim_cur = files_most.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files_most) < 0)
+        return err_sys(err, -errno, "set the VMM's limits");
+    int r = place_fds(j);
     if (r < 0)
         return err_sys(err, r, "hand over descriptors");
     return has_jailer(j) ? vm_jailer_confine(err) : confine_identity(&who, 0, err);
@@ -424,16 +406,6 @@ static int child_launch(struct jail *j, const char *program, struct vmm_args *ar
     return r < 0 ? r : pid;
 }
 
-/* Fills buf with this program's path: by its descriptor it cannot be cloned in another mount namespace. */
-static const char *find_self(char *buf, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", buf, size - 1);
-    if (n < 0)
-        return NULL;
-    buf[n] = '\0';
-    return buf;
-}
-
 /* The program to exec. One that the operator sets, and this program itself, are mounted into the root. */
 static const char *pick_program(struct jail *j, const struct vm_jail_site *site, char *buf, size_t size)
 {
@@ -443,12 +415,16 @@ static const char *pick_program(struct jail *j, const struct vm_jail_site *site,
         j->extra_from[EXTRA_JAILED] = *given ? given : find_program(j->vmm->program, buf, size);
         return j->extra_from[EXTRA_JAILED] ? VM_JAILER_PATH : NULL;
     }
-    if (j->q->vmm == VM_TOOL_WIRE_KRUN)
-        given = find_self(buf, size);
-    if (j->q->vmm == VM_TOOL_WIRE_KRUN && *site->libkrun)
-        j->extra_from[EXTRA_LIBRARY] = site->libkrun;
-    if (!given || !*given)
-        return given ? find_program(j->vmm->program, buf, size) : NULL;
+    if (j->q->vmm == VM_TOOL_WIRE_KRUN) { /* by path: by its descriptor it cannot be cloned elsewhere */
+        ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+        if (n < 0)
+            return NULL;
+        buf[n] = '\0';
+        given = buf;
+        j->extra_from[EXTRA_LIBRARY] = *site->libkrun ? site->libkrun : NULL;
+    }
+    if (!*given)
+        return find_program(j->vmm->program, buf, size);
     j->extra_from[EXTRA_PROGRAM] = given;
     return VMM_PROGRAM_PATH;
 }

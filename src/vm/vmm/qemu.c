@@ -291,29 +291,24 @@ static void guest_on_retry(void *arg)
         resume_start(m, resume_on_done, m);
 }
 
-static void transfer_on_migration(struct vmm *m, const char *status)
+static void control_on_event(void *arg, const char *name, json_t *data)
 {
+    struct vmm *m = arg;
     struct err err = ERR_INIT;
-    if (!m->fn && m->should_run) { /* an earlier server started to save it: the guest is paused at the end of that */
-        resume_start(m, resume_on_done, m);
+    const char *status = strcmp(name, "MIGRATION") == 0 ? json_get_str(data, "status", "") : "";
+    if (strcmp(name, "DEVICE_DELETED") == 0) {
+        on_deleted(m, json_get_str(data, "device", ""));
+    } else if (strcmp(name, "BLOCK_IO_ERROR") == 0 && strcmp(json_get_str(data, "action", ""), "stop") == 0) {
+        /* The guest is paused: an error would make it give up its file systems because of a disk it does not know. */
+        timer_set(m->retry, RETRY_MS, 0);
+    } else if (strcmp(name, "MIGRATION") == 0 && !m->fn && m->should_run) {
+        resume_start(m, resume_on_done, m); /* an earlier server started to save it: it is paused at the end of that */
     } else if (strcmp(status, "completed") == 0) {
         finish_transfer(m, NULL);
     } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
         (void)err_set(&err, ERR_UPSTREAM, 0, "the VM's state could not be transferred");
         finish_transfer(m, &err);
     }
-}
-
-static void control_on_event(void *arg, const char *name, json_t *data)
-{
-    struct vmm *m = arg;
-    if (strcmp(name, "DEVICE_DELETED") == 0)
-        on_deleted(m, json_get_str(data, "device", ""));
-    else if (strcmp(name, "BLOCK_IO_ERROR") == 0 && strcmp(json_get_str(data, "action", ""), "stop") == 0)
-        /* The guest is paused: an error would make it give up its file systems because of a disk it does not know. */
-        timer_set(m->retry, RETRY_MS, 0);
-    else if (strcmp(name, "MIGRATION") == 0)
-        transfer_on_migration(m, json_get_str(data, "status", ""));
 }
 
 static void control_on_lost(void *arg)

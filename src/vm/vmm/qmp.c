@@ -116,18 +116,6 @@ static void command_send_next(struct qmp *q)
         timer_set(q->fault, 0, 0);
 }
 
-static void take_error(struct qmp *q, const json_t *error)
-{
-    struct err err = ERR_INIT;
-    char why[201];
-    (void)snprintf(why, sizeof(why), "%s", json_get_str(error, "desc", "no reason given"));
-    for (char *p = why; *p; p++)
-        if (*p < ' ' || *p > '~')
-            *p = '?'; /* it goes into an error message */
-    (void)err_set(&err, ERR_UPSTREAM, 0, "%s: %s", q->first->name, why);
-    command_answer(q, NULL, &err);
-}
-
 static void take_line(struct qmp *q, const char *line, size_t len)
 {
     JSON_OWNED msg = NULL;
@@ -146,10 +134,14 @@ static void take_line(struct qmp *q, const char *line, size_t len)
         if (q->on_event)
             q->on_event(q->arg, event, json_get(msg, "data"));
     } else if ((value || error) && q->first && q->is_sent) {
+        char why[201];
+        (void)snprintf(why, sizeof(why), "%s", json_get_str(error, "desc", "no reason given"));
+        for (char *p = why; *p; p++)
+            if (*p < ' ' || *p > '~')
+                *p = '?'; /* it goes into an error message */
         if (error)
-            take_error(q, error);
-        else
-            command_answer(q, value, NULL);
+            (void)err_set(&err, ERR_UPSTREAM, 0, "%s: %s", q->first->name, why);
+        command_answer(q, error ? NULL : value, error ? &err : NULL);
     } else {
         connection_lose(q, "answers what nobody asked");
     }

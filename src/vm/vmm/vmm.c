@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "vm/boot/tsc.h"
+#include <time.h>
 
 #define ARG_MAX_BYTES 1024
 
@@ -28,10 +27,66 @@ void vmm_args_done(struct vmm_args *a)
         free(a->list[--a->n]);
 }
 
+/* --- the rate of the time stamp counter --- */
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+
+#define WINDOW_NS 1000000
+#define TRIES     8 /* for a reading that was not interrupted */
+
+struct moment {
+    uint64_t ticks;
+    int64_t ns;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC_RAW, &t); /* cannot fail for this clock */
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Reads both clocks as close together as possible. */
+static struct moment clocks_read(void)
+{
+    struct moment best = { 0 };
+    int64_t narrowest = INT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        int64_t before = now_ns();
+        uint64_t ticks = __rdtsc();
+        int64_t after = now_ns();
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            best = (struct moment){ .ticks = ticks, .ns = before + narrowest / 2 };
+        }
+    }
+    return best;
+}
+
+unsigned long vmm_tsc_khz(void)
+{
+    const struct timespec window = { .tv_nsec = WINDOW_NS };
+    struct moment first = clocks_read();
+    (void)nanosleep(&window, NULL); /* an interrupted sleep only makes it less exact */
+    struct moment last = clocks_read();
+    return last.ns > first.ns && last.ticks > first.ticks
+               ? (unsigned long)((double)(last.ticks - first.ticks) * 1e6 / (double)(last.ns - first.ns))
+               : 0;
+}
+#else
+unsigned long vmm_tsc_khz(void)
+{
+    return 0;
+}
+#endif
+
+/* --- the table --- */
+
 void vmm_command_line(const struct vmm_ops *vmm, bool is_kvm, char ret[VMM_LINE_MAX])
 {
     /* With KVM, and so with every VMM that has a vsock, a guest gets the counter's rate from the hypervisor. */
-    unsigned long khz = vmm->has_vsock || is_kvm ? 0 : vm_tsc_khz();
+    unsigned long khz = vmm->has_vsock || is_kvm ? 0 : vmm_tsc_khz();
     int n = snprintf(ret, VMM_LINE_MAX, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=%s",
                      vmm->has_vsock ? "vsock pci=off" : "serial");
     if (khz && n > 0)

@@ -101,6 +101,10 @@ struct vmm_ops {
 
 extern const struct vmm_ops qemu_ops, firecracker_ops, libkrun_ops;
 /* The kernel's command line under this VMM. Takes a millisecond for one that emulates. */
+/* The rate of this CPU's time stamp counter, which an emulated guest sees as its own and gets by the command line. A
+ * guest that measures it sometimes hangs. With the CPU's present frequency (in /proc, which changes with the load) its
+ * clock would run fast or slow. Measures for a millisecond. 0: this CPU has no such counter. */
+unsigned long vmm_tsc_khz(void);
 void vmm_command_line(const struct vmm_ops *vmm, bool is_kvm, char ret[VMM_LINE_MAX]);
 /* By enum vm_tool_wire_vmm or name; NULL: unknown. */
 const struct vmm_ops *vmm_by_number(uint32_t number);

@@ -109,15 +109,6 @@ static void connect_succeed(struct vsock_connect *d)
     connect_finish(d, fd, NULL);
 }
 
-/* A VMM that speaks another protocol will not change: no further attempt. */
-static void fail_for_good(struct vsock_connect *d)
-{
-    struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_UPSTREAM, EBADMSG, "the VMM answers CONNECT %u with something other than \"OK <port>\"",
-                  d->where.port);
-    connect_finish(d, NO_FD, &err);
-}
-
 static void attempt_on_answer(void *arg, int events)
 {
     struct vsock_connect *d = arg;
@@ -132,26 +123,26 @@ static void attempt_on_answer(void *arg, int events)
             return;
         }
         int r = vsock_connect_take(&d->answer, c);
-        if (r < 0)
-            fail_for_good(d);
-        else if (r > 0)
+        if (r == 0)
+            continue;
+        struct err err = ERR_INIT;
+        (void)err_set(&err, ERR_UPSTREAM, EBADMSG, "the VMM answers CONNECT %u with something other than \"OK <port>\"",
+                      d->where.port);
+        if (r > 0)
             connect_succeed(d);
-        if (r != 0)
-            return;
+        else
+            connect_finish(d, NO_FD, &err); /* it speaks another protocol and will not change: no further attempt */
+        return;
     }
 }
 
-/* A new connection's buffer is empty: the line fits, or the peer is gone. */
-static int attempt_send_port(struct vsock_connect *d)
+static void on_attempt(void *arg)
 {
-    char line[32];
-    int len = snprintf(line, sizeof(line), "CONNECT %u\n", d->where.port);
-    ssize_t n = send(d->fd, line, (size_t)len, MSG_NOSIGNAL);
-    return n == len ? 0 : n < 0 ? -errno : -EPIPE;
-}
-
-static void attempt_begin(struct vsock_connect *d)
-{
+    struct vsock_connect *d = arg;
+    if (d->fd >= 0) {
+        attempt_retry(d, ETIMEDOUT, "the VMM does not answer");
+        return;
+    }
     d->answer = (struct vsock_connect_answer){ 0 };
     CLEANUP(close_fd_p) int there = vsock_connect_find(d->where.folder_fd, d->name);
     d->fd = there < 0 ? there : unixsock_dial_at(there);
@@ -163,7 +154,10 @@ static void attempt_begin(struct vsock_connect *d)
         connect_succeed(d);
         return;
     }
-    int r = attempt_send_port(d);
+    char line[32]; /* a new connection's buffer is empty: it fits, or the peer is gone */
+    int len = snprintf(line, sizeof(line), "CONNECT %u\n", d->where.port);
+    ssize_t n = send(d->fd, line, (size_t)len, MSG_NOSIGNAL);
+    int r = n == len ? 0 : n < 0 ? -errno : -EPIPE;
     if (r == 0)
         r = watch_new(d->loop, d->fd, LOOP_READ, attempt_on_answer, d, &d->watch);
     if (r < 0) {
@@ -171,15 +165,6 @@ static void attempt_begin(struct vsock_connect *d)
         return;
     }
     timer_set(d->attempt, ATTEMPT_MS, 0);
-}
-
-static void on_attempt(void *arg)
-{
-    struct vsock_connect *d = arg;
-    if (d->fd >= 0)
-        attempt_retry(d, ETIMEDOUT, "the VMM does not answer");
-    else
-        attempt_begin(d);
 }
 
 static void connect_on_deadline(void *arg)

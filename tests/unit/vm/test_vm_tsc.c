@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "tap.h"
-#include "vm/boot/tsc.h"
+#include "vm/vmm/vmm.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -42,7 +42,7 @@ TEST(rate)
     int64_t ended = read_both(&last);
     unsigned long expected = (unsigned long)((double)(last - first) * 1e6 / (double)(ended - begun));
     for (int i = 0; i < 5; i++) {
-        unsigned long khz = vm_tsc_khz();
+        unsigned long khz = vmm_tsc_khz();
         CHECK(khz > 100000 && is_near(khz, expected));
     }
 }
