@@ -217,16 +217,17 @@ static int add_step(struct dockerfile *d, struct reader *reader, const struct bu
     *step = (struct dockerfile_step){ .kind = (enum dockerfile_kind)kind, .line = line };
     const char *at = word + n + strspn(word + n, " \t");
     while (kinds[kind].flags && strncmp(at, "--", 2) == 0) {
-        size_t name = strcspn(at + 2, " \t="), all = strcspn(at, " \t");
-        CLEANUP(free_p) char *known = xasprintf("%.*s ", (int)name, at + 2);
+        size_t all = strcspn(at, " \t");
         CLEANUP(free_p) char *flag = xstrndup(at, all);
+        int name = (int)strcspn(flag, "=");
+        CLEANUP(free_p) char *known = xasprintf("%.*s ", name - 2, flag + 2);
         const char *found = strstr(kinds[kind].flags, known);
         if (!found || (found > kinds[kind].flags && found[-1] != ' '))
             return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s is not supported", line,
-                           kinds[kind].name, (int)name + 2, at);
-        if (at[2 + name] != '=' || name + 3 == all)
+                           kinds[kind].name, name, flag);
+        if (!flag[name] || !flag[name + 1])
             return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s needs a value: %.*s=…", line,
-                           kinds[kind].name, (int)name + 2, at, (int)name + 2, at);
+                           kinds[kind].name, name, flag, name, flag);
         strlist_add(&step->flags, flag);
         at += all + strspn(at + all, " \t");
     }

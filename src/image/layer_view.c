@@ -63,6 +63,8 @@ static int enter_one(const struct layer_view *v, const char *name, struct layer_
         int fd = openat(v->fds[i], name, FOLDER);
         if (fd < 0 && errno == ENOENT)
             continue;
+        if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
+            return -errno;
         if (fd < 0 && sub.n) /* hidden: not a folder, or a whiteout */
             break;
         if (fd < 0)
@@ -129,10 +131,13 @@ int layer_view_names(const struct layer_view *v, char ***ret)
         struct stat st;
         int dir;
         bool is_again = n_kept && strcmp(all[i], all[n_kept - 1]) == 0;
-        if (is_again || layer_view_look(v, all[i], &st, &dir) < 0)
+        int seen = is_again || r < 0 ? -ENOENT : layer_view_look(v, all[i], &st, &dir);
+        if (seen < 0)
             free(all[i]);
         else
             all[n_kept++] = all[i];
+        if (seen < 0 && seen != -ENOENT)
+            r = seen;
     }
     all[n_kept] = NULL;
     if (r < 0)
