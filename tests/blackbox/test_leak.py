@@ -6,7 +6,7 @@ import time
 import harness
 import leak
 
-QUIET_S = 5 if harness.BACKEND == "qemu" else 1  # between two steps of a machine that comes or goes lies more than a second
+QUIET_S = 5 if harness.BACKEND == "qemu" else 3  # longer than the time between two steps of a machine that comes or goes, or of a pool that refills on a busy host
 
 
 def round_of_work(server):
