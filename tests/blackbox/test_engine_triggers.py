@@ -140,12 +140,12 @@ def test_state_and_its_events(new_worker):
                                            "old_value": None, "new_value": {"n": 1}}
     updated = w.call("state::update", {"scope": scope, "key": "k", "ops": [
         {"type": "increment", "path": "n", "by": 4}, {"type": "set", "path": "s", "value": "x"}, {"type": "append", "path": "l", "value": 1},
-        {"type": "decrement", "path": "m"}, {"type": "merge", "value": {"z": True}}, {"type": "remove", "path": "s"}]})
+        {"type": "decrement", "path": "m", "by": 1}, {"type": "merge", "value": {"z": True}}, {"type": "remove", "path": "s"}]})
     assert updated["new_value"] == {"n": 5, "l": [1], "m": -1, "z": True}
     assert w.asked("t::state")["data"]["event_type"] == "state:updated"
     assert w.call("state::list", {"scope": scope}) == [updated["new_value"]]
     assert scope in w.call("state::list_groups", {})["groups"]
-    assert w.call("state::delete", {"scope": scope, "key": "k"})["old_value"] == updated["new_value"]
+    assert w.call("state::delete", {"scope": scope, "key": "k"}) == updated["new_value"]
     gone = w.asked("t::state")["data"]
     assert gone["event_type"] == "state:deleted" and gone["new_value"] is None
     assert scope not in w.call("state::list_groups", {})["groups"]

@@ -3,8 +3,8 @@
 #include "../feed.h"
 
 #include "base/utf8.h"
-#include "engine/kv.h"
 #include "engine/message.h"
+#include "engine/update_ops.h"
 
 static void try_message(const char *bytes, size_t len)
 {
@@ -23,24 +23,21 @@ static void try_message(const char *bytes, size_t len)
 static void try_update(const char *bytes, size_t len)
 {
     JSON_OWNED in = NULL;
+    JSON_OWNED value = NULL;
+    JSON_OWNED errors = NULL;
     struct err err = ERR_INIT;
     if (json_read(bytes, len, &in, NULL) < 0)
         return;
+    JSON_OWNED before = json_deep_copy(in);
     json_t *ops = json_get(in, "ops");
-    json_t *value = json_incref(json_object_get(in, "value"));
-    for (size_t i = 0; i < json_array_size(ops) && i < 16; i++) {
-        JSON_OWNED before = json_deep_copy(value);
-        json_t *next = kv_apply(value, json_array_get(ops, i), &err);
-        MUST((before == NULL) == (value == NULL) &&
-             (!value || json_equal(before, value))); /* the old one is as it was */
-        if (!next)
-            break;
-        CLEANUP(free_p) char *text = json_write(next, NULL);
+    int r = update_ops_apply(json_object_get(in, "value"), ops, &value, &errors, &err);
+    MUST(json_equal(before, in)); /* neither the old value nor the operations change */
+    MUST((r == 0) == (value != NULL) && (r == 0 || err.code != ERR_NONE));
+    MUST(json_array_size(errors) <= json_array_size(ops));
+    if (value) {
+        CLEANUP(free_p) char *text = json_write(value, NULL);
         MUST(text);
-        json_decref(value);
-        value = next;
     }
-    json_decref(value);
 }
 
 static void try_text(const char *bytes, size_t len)

@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "engine/channel.h"
-#include "engine/kv.h"
 #include "engine/registry.h"
 #include "engine/trigger.h"
+#include "engine/update_ops.h"
 #include "engine/worker.h"
 #include "tap.h"
 
@@ -217,34 +217,105 @@ TEST(unanswered_calls_of_one_worker_are_limited)
     rig_done(&r);
 }
 
-static bool applies(const char *before, const char *op, const char *after)
+/* The value after the operations, with the codes of those that failed: "value code@index …". before "": no value. */
+static bool applies(const char *before, const char *ops, const char *after)
 {
     struct err err = ERR_INIT;
-    JSON_OWNED value = NULL;
+    JSON_OWNED old = NULL;
     JSON_OWNED how = NULL;
-    if (json_read(before, strlen(before), &value, &err) < 0 || json_read(op, strlen(op), &how, &err) < 0)
+    JSON_OWNED value = NULL;
+    JSON_OWNED errors = NULL;
+    if ((*before && json_read(before, strlen(before), &old, &err) < 0) || json_read(ops, strlen(ops), &how, &err) < 0)
         return false;
-    JSON_OWNED got = kv_apply(value, how, &err);
-    if (!got)
+    if (update_ops_apply(old, how, &value, &errors, &err) < 0)
         return !after && *err.msg;
-    CLEANUP(free_p) char *text = json_write(got, NULL);
-    return after && strcmp(text, after) == 0;
+    CLEANUP(buf_done) struct buf got = BUF_INIT(4096);
+    CLEANUP(free_p) char *text = json_write(value, NULL);
+    (void)buf_add_str(&got, text);
+    for (size_t i = 0; i < json_array_size(errors); i++) {
+        const json_t *one = json_array_get(errors, i);
+        (void)buf_addf(&got, " %s@%lld", json_get_str(one, "code", ""), (long long)json_get_int(one, "op_index", -1));
+    }
+    if (!after || strcmp(buf_text(&got), after) != 0)
+        printf("# %s %s: %s\n", before, ops, buf_text(&got));
+    return after && strcmp(buf_text(&got), after) == 0;
 }
 
-TEST(state_operations)
+TEST(operations_of_updates)
 {
-    CHECK(applies("null", "{\"type\":\"set\",\"value\":1}", "1"));
-    CHECK(applies("1", "{\"type\":\"increment\"}", "2"));
-    CHECK(applies("9223372036854775807", "{\"type\":\"increment\"}", "9.2233720368547758e18"));
-    CHECK(applies("{\"a\":1.5}", "{\"type\":\"decrement\",\"path\":\"a\",\"by\":1}", "{\"a\":0.5}"));
-    CHECK(applies("{\"a\":\"x\"}", "{\"type\":\"increment\",\"path\":\"a\"}", NULL));
-    CHECK(applies("{}", "{\"type\":\"append\",\"path\":\"l\",\"value\":7}", "{\"l\":[7]}"));
-    CHECK(applies("{\"l\":1}", "{\"type\":\"append\",\"path\":\"l\",\"value\":7}", NULL));
-    CHECK(applies("{\"a\":1}", "{\"type\":\"merge\",\"value\":{\"b\":2}}", "{\"a\":1,\"b\":2}"));
-    CHECK(applies("[]", "{\"type\":\"merge\",\"value\":{\"b\":2}}", NULL));
-    CHECK(applies("{\"a\":1}", "{\"type\":\"remove\",\"path\":\"a\"}", "{}"));
-    CHECK(applies("7", "{\"type\":\"set\",\"path\":\"a\",\"value\":1}", NULL));
-    CHECK(applies("{}", "{\"type\":\"set\"}", NULL));
+    CHECK(applies("", "[{\"type\":\"set\",\"path\":\"\",\"value\":1}]", "1"));
+    CHECK(applies("", "[{\"type\":\"set\",\"path\":\"a.b\"}]", "{\"a.b\":null}"));
+    CHECK(applies("7", "[{\"type\":\"set\",\"path\":\"a\",\"value\":1}]", "7 set.target_not_object@0"));
+    CHECK(applies("1", "[{\"type\":\"increment\",\"path\":\"\",\"by\":1}]", "2"));
+    CHECK(applies("", "[{\"type\":\"decrement\",\"path\":\"\",\"by\":3}]", "-3"));
+    CHECK(applies("{}", "[{\"type\":\"decrement\",\"path\":\"n\",\"by\":3}]", "{\"n\":-3}"));
+    CHECK(applies("9223372036854775807", "[{\"type\":\"increment\",\"path\":\"\",\"by\":1}]", "9.2233720368547758e18"));
+    CHECK(applies("{\"a\":1.5}", "[{\"type\":\"decrement\",\"path\":\"a\",\"by\":1}]", "{\"a\":0.5}"));
+    CHECK(applies("{\"a\":\"x\"}", "[{\"type\":\"increment\",\"path\":\"a\",\"by\":1}]",
+                  "{\"a\":\"x\"} increment.not_number@0"));
+    CHECK(applies("{\"a\":1}", "[{\"type\":\"remove\",\"path\":\"a\"},{\"type\":\"remove\",\"path\":\"b\"}]", "{}"));
+    CHECK(applies("{\"a\":1}", "[{\"type\":\"remove\",\"path\":\"\"}]", "null"));
+}
+
+TEST(operations_append_and_merge)
+{
+    CHECK(applies("{}", "[{\"type\":\"append\",\"path\":\"l\",\"value\":7}]", "{\"l\":[7]}"));
+    CHECK(applies("{\"l\":[7]}", "[{\"type\":\"append\",\"path\":\"l\",\"value\":[8]}]", "{\"l\":[7,[8]]}"));
+    CHECK(applies("{}", "[{\"type\":\"append\",\"path\":[\"l\"],\"value\":\"x\"}]", "{\"l\":\"x\"}"));
+    CHECK(applies("{\"l\":\"x\"}", "[{\"type\":\"append\",\"path\":\"l\",\"value\":\"y\"}]", "{\"l\":\"xy\"}"));
+    CHECK(applies("\"x\"", "[{\"type\":\"append\",\"value\":\"y\"}]", "\"xy\""));
+    CHECK(applies("", "[{\"type\":\"append\",\"value\":\"y\"}]", "\"y\""));
+    CHECK(applies("{}", "[{\"type\":\"append\",\"path\":[\"a\",\"b\"],\"value\":\"x\"}]", "{\"a\":{\"b\":[\"x\"]}}"));
+    CHECK(applies("{\"l\":1,\"s\":\"x\"}",
+                  "[{\"type\":\"append\",\"path\":\"l\",\"value\":7},{\"type\":\"append\",\"path\":\"s\",\"value\":7},"
+                  "{\"type\":\"append\",\"path\":[\"l\",\"m\"],\"value\":7}]",
+                  "{\"l\":1,\"s\":\"x\"} append.type_mismatch@0 append.type_mismatch@1 append.target_not_object@2"));
+    CHECK(applies("{\"a\":1}", "[{\"type\":\"merge\",\"value\":{\"b\":2}}]", "{\"a\":1,\"b\":2}"));
+    CHECK(applies("{\"a\":1}", "[{\"type\":\"merge\",\"path\":[\"a\",\"c\"],\"value\":{\"b\":2}}]",
+                  "{\"a\":{\"c\":{\"b\":2}}}"));
+    CHECK(applies("{\"a\":{\"x\":1}}", "[{\"type\":\"merge\",\"path\":\"a\",\"value\":{\"b\":2}}]",
+                  "{\"a\":{\"x\":1,\"b\":2}}"));
+    CHECK(applies("[]", "[{\"type\":\"merge\",\"path\":[],\"value\":{\"b\":2}}]", "[]")); /* skipped, no error */
+    CHECK(applies("{}", "[{\"type\":\"merge\",\"value\":3}]", "{} merge.value.not_an_object@0"));
+    CHECK(applies("{}", "[{\"type\":\"merge\",\"value\":{\"a\":[{\"__proto__\":1}]}}]",
+                  "{} merge.value.proto_polluted@0"));
+    /* What one operation puts in, a later one changes. */
+    CHECK(applies(
+        "", "[{\"type\":\"set\",\"path\":\"a\",\"value\":{}},{\"type\":\"merge\",\"path\":\"a\",\"value\":{\"b\":1}}]",
+        "{\"a\":{\"b\":1}}"));
+}
+
+TEST(operations_have_limits)
+{
+    CHECK(applies("{}", "[{\"type\":\"merge\",\"path\":[\"\"],\"value\":{}}]", "{} merge.path.empty_segment@0"));
+    CHECK(applies("{}", "[{\"type\":\"set\",\"path\":\"constructor\"}]", "{} set.path.proto_polluted@0"));
+    CHECK(applies("{}", "[{\"type\":\"fly\",\"path\":\"\"}]", NULL));
+    CHECK(applies("{}", "[{\"type\":\"set\"}]", NULL));
+    CHECK(applies("{}", "[{\"type\":\"set\",\"path\":[\"a\"]}]", NULL));
+    CHECK(applies("{}", "[{\"type\":\"increment\",\"path\":\"n\"}]", NULL));
+    CHECK(applies("{}", "[{\"type\":\"increment\",\"path\":\"n\",\"by\":1.5}]", NULL));
+    CHECK(applies("{}", "[{\"type\":\"append\",\"path\":\"n\"}]", NULL));
+    CHECK(applies("{}", "[]", NULL));
+    JSON_OWNED path = json_array();
+    JSON_OWNED deep = json_object();
+    JSON_OWNED wide = json_object();
+    char name[300] = "";
+    for (int i = 0; i < 33; i++)
+        (void)json_array_append_new(path, json_string("p"));
+    for (int i = 0; i < 16; i++)
+        deep = json_pack("{s:o}", "d", STEAL(deep));
+    for (int i = 0; i < 1025; i++) {
+        (void)snprintf(name, sizeof(name), "k%d", i);
+        (void)json_object_set_new(wide, name, json_true());
+    }
+    (void)memset(name, 'n', 257);
+    JSON_OWNED ops = json_pack("[{s:s, s:O, s:i}, {s:s, s:O}, {s:s, s:O}, {s:s, s:s, s:i}]", "type", "append", "path",
+                               path, "value", 1, "type", "merge", "value", deep, "type", "merge", "value", wide, "type",
+                               "increment", "path", name, "by", 1);
+    CLEANUP(free_p) char *text = json_write(ops, NULL);
+    CHECK(applies("{}", text,
+                  "{} append.path.too_deep@0 merge.value.too_deep@1 merge.value.too_many_keys@2 "
+                  "increment.path.segment_too_long@3"));
 }
 
 int main(void)
@@ -255,6 +326,8 @@ int main(void)
     RUN(registry_prefers_workers_but_not_for_its_own);
     RUN(functions_of_one_worker_are_limited);
     RUN(unanswered_calls_of_one_worker_are_limited);
-    RUN(state_operations);
+    RUN(operations_of_updates);
+    RUN(operations_append_and_merge);
+    RUN(operations_have_limits);
     return tap_done();
 }
