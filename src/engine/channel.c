@@ -1,15 +1,18 @@
 /* Channels and the hub that owns them. A channel has two ends, a writer and a reader; each end is local (held by C code
  * of this process) or belongs to a WebSocket client. States of an end: unclaimed, claimed, gone. A client claims its
  * end by upgrading GET /ws/channels/<id> with the channel's key, which is compared in constant time. Data goes straight
- * to the reader; a full reader's queue pauses the writer's socket, and a writer that claims before the reader is paused
- * until the reader is there. The first end that leaves, or an end that nobody claims within CHANNEL_CLAIM_MS, ends the
- * channel: the other socket gets a close frame, a local holder gets on_closed, and the memory is freed. */
+ * to the reader; a full reader's queue pauses the writer's socket. What a writer sends before there is a reader waits
+ * in a short queue, and its close is answered at once: the reader gets the queue, then the end. A full queue pauses the
+ * writer. A local reader gets the queue from a timer, one item a turn, because on_data may close the channel. The
+ * reader's leaving, the writer's leaving with an empty queue, or an end that nobody claims within CHANNEL_CLAIM_MS,
+ * ends the channel: the other socket gets a close frame, a local holder gets on_closed, and the memory is freed. */
 #include "engine/channel.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/alloc.h"
 #include "base/ident.h"
@@ -24,12 +27,22 @@
 #define MESSAGE_MAX   (16 * 1024 * 1024) /* SDKs split at 64 KiB, but larger frames are legal */
 #define QUEUE_MARK    (1024 * 1024)
 #define CHANNEL_MAGIC 0xc4a27e1du
+#define ITEM_BYTES    65536               /* what one item of buffer_size counts for */
+#define WAITING_MAX   (256 * 1024 * 1024) /* bytes that wait for readers in all channels together */
 
 struct end {
     struct channel *channel;
     enum channel_end kind;
     bool is_local, is_claimed;
     struct ws *ws; /* NULL: local, unclaimed or gone */
+};
+
+/* A message that waits for a reader. */
+struct item {
+    STAILQ_ENTRY(item) link;
+    bool is_text;
+    size_t len;
+    char data[];
 };
 
 struct channel {
@@ -41,6 +54,11 @@ struct channel {
     void *arg;
     int64_t made_ms;
     int end_code; /* close code of the client that ended the channel */
+    STAILQ_HEAD(, item) waiting;
+    size_t n_waiting, waiting_bytes, buffer_items;
+    bool is_ended;       /* the writer has left; the reader gets what waits, then the end */
+    bool is_held;        /* by a local reader */
+    struct timer *flush; /* hands what waits to a local reader; NULL: nothing waited */
 };
 
 struct channel_hub {
@@ -49,6 +67,7 @@ struct channel_hub {
     struct timer *sweep;
     struct ws_closing *parting;
     int64_t claim_ms;
+    size_t waiting_bytes; /* of all channels */
 };
 
 /* --- life --- */
@@ -77,6 +96,8 @@ struct channel *channel_new(struct channel_hub *h, enum channel_end local, const
     c->writer.is_claimed = c->writer.is_local;
     c->reader.is_claimed = c->reader.is_local;
     c->made_ms = loop_now_ms(h->loop);
+    c->buffer_items = CHANNEL_BUFFER_DEFAULT;
+    STAILQ_INIT(&c->waiting);
     make_uuid(c->id);
     make_uuid(c->key);
     map_set(h->channels, c->id, c);
@@ -90,6 +111,24 @@ static void channel_release(struct end *e, int code, const char *reason)
         ws_closing_add(e->channel->hub->parting, w, code, reason);
 }
 
+void channel_set_buffer(struct channel *c, int64_t items)
+{
+    c->buffer_items = items < 1 ? 1 : items > CHANNEL_BUFFER_MAX ? CHANNEL_BUFFER_MAX : (size_t)items;
+}
+
+/* The first message that waits, taken out of the queue; NULL: none. Caller frees. */
+static struct item *item_take(struct channel *c)
+{
+    struct item *i = STAILQ_FIRST(&c->waiting);
+    if (i) {
+        STAILQ_REMOVE_HEAD(&c->waiting, link);
+        c->n_waiting--;
+        c->waiting_bytes -= i->len;
+        c->hub->waiting_bytes -= i->len;
+    }
+    return i;
+}
+
 static void channel_drop(struct channel *c, int code, const char *reason)
 {
     assert(c->magic == CHANNEL_MAGIC);
@@ -97,6 +136,9 @@ static void channel_drop(struct channel *c, int code, const char *reason)
     (void)map_remove(c->hub->channels, c->id);
     channel_release(&c->writer, code, reason);
     channel_release(&c->reader, code, reason);
+    for (struct item *i; (i = item_take(c));)
+        free(i);
+    timer_free(c->flush);
     free(c);
 }
 
@@ -180,8 +222,46 @@ size_t channel_write(struct channel *c, bool is_text, const char *data, size_t l
 
 void channel_hold(struct channel *c, bool is_held)
 {
-    if (c->writer.ws)
+    c->is_held = is_held;
+    if (c->flush && !is_held && (c->n_waiting || c->is_ended))
+        timer_set(c->flush, 0, 0); /* what waits comes first */
+    else if (c->writer.ws)
         ws_hold(c->writer.ws, is_held);
+}
+
+static bool is_full(const struct channel *c)
+{
+    return c->n_waiting >= c->buffer_items || c->waiting_bytes >= c->buffer_items * ITEM_BYTES ||
+           c->hub->waiting_bytes >= WAITING_MAX;
+}
+
+static void item_add(struct channel *c, bool is_text, const char *data, size_t len)
+{
+    struct item *i = xzalloc(sizeof(*i) + len);
+    i->is_text = is_text;
+    i->len = len;
+    (void)memcpy(i->data, data, len);
+    STAILQ_INSERT_TAIL(&c->waiting, i, link);
+    c->n_waiting++;
+    c->waiting_bytes += len;
+    c->hub->waiting_bytes += len;
+}
+
+/* Hands one message to a local reader, or the end. */
+static void channel_flush(void *arg)
+{
+    struct channel *c = arg;
+    if (c->is_held)
+        return;
+    CLEANUP(free_p) struct item *i = item_take(c);
+    if (i) {
+        timer_set(c->flush, 0, 0);
+        c->events.on_data(c->arg, c, i->is_text, i->data, i->len); /* last: it may close the channel */
+    } else if (c->is_ended) {
+        channel_abort(c, 1000, "stream_complete");
+    } else if (c->writer.ws) {
+        ws_hold(c->writer.ws, false);
+    }
 }
 
 static void end_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
@@ -190,10 +270,14 @@ static void end_message(void *arg, struct ws *w, bool is_text, const char *data,
     if (e->kind == CHANNEL_READER)
         return; /* a reader must not send */
     struct channel *c = e->channel;
-    if (c->reader.is_local)
+    if (!c->reader.is_claimed || c->n_waiting) {
+        item_add(c, is_text, data, len);
+        ws_hold(w, is_full(c));
+    } else if (c->reader.is_local) {
         c->events.on_data(c->arg, c, is_text, data, len);
-    else if (c->reader.ws && send_frames(c->reader.ws, is_text, data, len) > QUEUE_MARK)
+    } else if (c->reader.ws && send_frames(c->reader.ws, is_text, data, len) > QUEUE_MARK) {
         ws_hold(w, true);
+    }
 }
 
 static void end_drain(void *arg, struct ws *w)
@@ -213,9 +297,14 @@ static void end_closed(void *arg, struct ws *w, int code, const char *reason)
 {
     struct end *e = arg;
     (void)w, (void)reason;
+    struct channel *c = e->channel;
     e->ws = NULL;
-    e->channel->end_code = code;
-    channel_abort(e->channel, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
+    c->end_code = code;
+    if (e->kind == CHANNEL_WRITER && (!c->reader.is_claimed || c->n_waiting)) {
+        c->is_ended = true; /* the reader gets it after what waits */
+        return;
+    }
+    channel_abort(c, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
 }
 
 /* --- claiming --- */
@@ -257,11 +346,18 @@ static void end_claim(struct end *e, struct http_req *r)
     }
     e->is_claimed = true;
     e->ws = w;
-    bool are_both = c->writer.is_claimed && c->reader.is_claimed;
-    if (e->kind == CHANNEL_WRITER && !are_both)
-        ws_hold(w, true); /* until there is a reader */
-    else if (e->kind == CHANNEL_READER && !c->writer.is_local)
-        channel_hold(c, false);
+    if (e->kind == CHANNEL_WRITER && !c->reader.is_claimed) {
+        ws_hold(w, is_full(c)); /* only the hub can be full */
+    } else if (e->kind == CHANNEL_READER && !c->writer.is_local) {
+        size_t queued = 0;
+        for (struct item *i; (i = item_take(c)); free(i))
+            queued = send_frames(w, i->is_text, i->data, i->len);
+        if (c->is_ended) {
+            channel_drop(c, 1000, "stream_complete");
+            return;
+        }
+        channel_hold(c, queued > QUEUE_MARK);
+    }
     if ((c->writer.is_local || c->reader.is_local) && c->events.on_claimed)
         c->events.on_claimed(c->arg, c);
 }
@@ -290,8 +386,10 @@ struct channel *channel_claim(struct channel_hub *h, const json_t *ref, const st
     e->is_local = e->is_claimed = true;
     c->events = *ev;
     c->arg = arg;
-    if (is_read)
-        channel_hold(c, false); /* a writer that claimed first was paused */
+    if (is_read && (c->n_waiting || c->is_ended))
+        c->flush = timer_new(h->loop, 0, 0, channel_flush, c);
+    else if (is_read)
+        channel_hold(c, false); /* a full hub may have paused the writer */
     return c;
 }
 

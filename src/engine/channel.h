@@ -3,7 +3,8 @@
  * end to end: a slow reader pauses the writer. Untrusted: clients. May include: base/, loop/, http/.
  *
  * Invariants: (1) an end is claimed at most once; (2) keys are random and compared in constant time; (3) a channel ends
- * when one end has left, or when an end was not claimed in time. */
+ * when one end has left, or when an end was not claimed in time; (4) a writer may finish before there is a reader, who
+ * then gets everything and the end. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +16,9 @@
 
 #define CHANNEL_FRAME_BYTES 65536  /* larger writes are split into frames of this size */
 #define CHANNEL_CLAIM_MS    300000 /* an end that is not claimed in this time ends the channel */
+/* Messages that wait for a reader, of 64 KiB on average; then the writer is paused. */
+#define CHANNEL_BUFFER_DEFAULT 64
+#define CHANNEL_BUFFER_MAX     1024
 
 struct channel_hub; /* all channels of a server */
 struct channel;
@@ -39,6 +43,7 @@ struct channel_events {
 
 /* local: the end that is held here; 0 when clients hold both (ev may be NULL then). */
 struct channel *channel_new(struct channel_hub *h, enum channel_end local, const struct channel_events *ev, void *arg);
+void channel_set_buffer(struct channel *c, int64_t items); /* brought into 1 to CHANNEL_BUFFER_MAX */
 /* {channel_id, access_key, direction} for the client that will hold that end. Caller owns. */
 json_t *channel_ref_json(const struct channel *c, enum channel_end end);
 /* Claims one end of a channel made with local 0 for this process. NULL: no such channel, wrong key, claimed before, or

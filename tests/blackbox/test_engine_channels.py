@@ -64,6 +64,50 @@ def test_either_end_may_come_first(server, worker, first):
     ws.cut()
 
 
+def test_writer_may_finish_before_there_is_a_reader(server, worker):
+    made = worker.channel()
+    writer = open_channel(server.engine_port, made["writer"])
+    frames = [(2, os.urandom(65536)) for _ in range(20)] + [(1, b'{"note":1}'), (2, b"last")]
+    for kind, data in frames:
+        writer.send(data.decode() if kind == 1 else data)
+    writer.send_frame(wsclient.CLOSE, b"\x03\xe8stream_complete")
+    assert writer.closed().code == 1000  # answered although nobody reads
+    writer.cut()
+    again = open_channel(server.engine_port, made["writer"])  # a client that reopens its socket after a drop
+    assert again.closed().code == 1008
+    again.cut()
+    with open_channel(server.engine_port, made["reader"]) as reader:
+        assert [reader.frame() for _ in frames] == frames
+        assert reader.closed().code == 1000
+
+
+def test_cut_writer_leaves_what_it_wrote(server, worker):
+    made = worker.channel()
+    writer = open_channel(server.engine_port, made["writer"])
+    writer.send(b"half")
+    writer.sock.close()
+    with open_channel(server.engine_port, made["reader"]) as reader:
+        assert reader.recv() == b"half"
+        assert reader.closed().code == 1000
+
+
+def test_buffer_size_pauses_the_writer(server, worker):
+    made = worker.channel(buffer_size=2)
+    writer = open_channel(server.engine_port, made["writer"])
+    for i in range(5):
+        writer.send(str(i))
+    writer.send_frame(wsclient.CLOSE, b"\x03\xe8")
+    writer.sock.settimeout(0.3)
+    with pytest.raises(TimeoutError):  # the close is behind data that waits for a reader
+        writer.recv()
+    writer.sock.settimeout(harness.DEADLINE_S)
+    with open_channel(server.engine_port, made["reader"]) as reader:
+        assert [reader.frame() for _ in range(5)] == [(1, str(i).encode()) for i in range(5)]
+        assert reader.closed().code == 1000
+    assert writer.closed().code == 1000
+    writer.cut()
+
+
 def test_texts_keep_their_place(server, worker):
     made = worker.channel()
     with open_channel(server.engine_port, made["reader"]) as reader, open_channel(server.engine_port, made["writer"]) as writer:

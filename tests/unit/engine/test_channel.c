@@ -167,6 +167,49 @@ TEST(two_clients_meet)
     hang_up(&reader);
 }
 
+TEST(a_local_reader_gets_what_was_written_before_it)
+{
+    struct holder h = { .log = BUF_INIT(65536) };
+    struct peer writer;
+    struct channel *c = channel_new(hub, 0, NULL, NULL);
+    JSON_OWNED ref = channel_ref_json(c, CHANNEL_READER);
+    dial(&writer, c, CHANNEL_WRITER, NULL);
+    (void)ws_send(writer.ws, false, "one", 3);
+    (void)ws_send(writer.ws, true, "two", 3);
+    ws_close(writer.ws, 1000, "stream_complete");
+    CHECK(wait_for(&writer.log, "close:1000;")); /* at once */
+    h.channel = channel_claim(hub, ref, &events, &h);
+    CHECK(h.channel && channel_has_peer(h.channel));
+    channel_hold(h.channel, true);
+    fixture_turn(&fx, 20);
+    CHECK_STR(buf_text(&h.log), "");
+    channel_hold(h.channel, false);
+    CHECK(wait_for(&h.log, "closed;"));
+    CHECK_STR(buf_text(&h.log), "b:one;t:two;closed;");
+    CHECK_INT(channel_hub_count(hub), 0);
+    hang_up(&writer);
+    buf_done(&h.log);
+}
+
+TEST(a_full_buffer_pauses_the_writer)
+{
+    struct peer writer, reader;
+    struct channel *c = channel_new(hub, 0, NULL, NULL);
+    channel_set_buffer(c, 0); /* at least one */
+    dial(&writer, c, CHANNEL_WRITER, NULL);
+    for (int i = 0; i < 3; i++)
+        (void)ws_send(writer.ws, true, "x", 1);
+    ws_close(writer.ws, 1000, "");
+    fixture_turn(&fx, 50);
+    CHECK_STR(buf_text(&writer.log), ""); /* the close is behind what waits */
+    dial(&reader, c, CHANNEL_READER, NULL);
+    CHECK(wait_for(&reader.log, "close:1000;"));
+    CHECK_STR(buf_text(&reader.log), "t:x;t:x;t:x;close:1000;");
+    CHECK(wait_for(&writer.log, "close:1000;"));
+    hang_up(&writer);
+    hang_up(&reader);
+}
+
 TEST(a_slow_reader_holds_the_writer)
 {
     struct peer writer, reader;
@@ -270,6 +313,8 @@ int main(void)
     RUN(a_local_reader_hears_a_remote_writer);
     RUN(a_local_writer_reaches_a_remote_reader);
     RUN(two_clients_meet);
+    RUN(a_local_reader_gets_what_was_written_before_it);
+    RUN(a_full_buffer_pauses_the_writer);
     RUN(a_slow_reader_holds_the_writer);
     RUN(an_end_is_claimed_once);
     RUN(wrong_keys_and_local_ends_are_not_found);
