@@ -11,6 +11,7 @@
 #include "engine/channel.h"
 #include "engine/channel_handle_core.h"
 #include "engine/cron_trigger.h"
+#include "engine/engine_config.h"
 #include "engine/engine_core.h"
 #include "engine/enqueue.h"
 #include "engine/http_route.h"
@@ -21,6 +22,8 @@
 #include "engine/pubsub.h"
 #include "engine/registry.h"
 #include "engine/remote_engine.h"
+#include "engine/stream.h"
+#include "engine/stream_socket.h"
 #include "engine/telemetry.h"
 #include "engine/trigger.h"
 #include "engine/worker.h"
@@ -36,12 +39,18 @@ static void on_ping_timer(void *arg)
     struct engine *e = arg;
     for (struct map_iter it = map_iter(e->workers); map_next(&it);)
         ws_ping(((struct worker *)it.value)->ws);
+    stream_socket_ping(e);
 }
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct err *err)
 {
+    JSON_OWNED config = NULL;
+    int r = engine_config_read(o->workers ? o->workers : "", &config, err);
+    if (r < 0)
+        return r;
     struct engine *e = xzalloc(sizeof(*e));
-    (void)err; /* nothing here can fail yet; callers handle it already */
+    e->config = STEAL(config);
+    e->data_dir = xstrdup(o->data_dir ? o->data_dir : ".");
     e->loop = o->loop;
     e->store = o->store;
     e->channels = o->channels;
@@ -60,18 +69,23 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     LIST_INIT(&e->inside);
     LIST_INIT(&e->ends);
     LIST_INIT(&e->telemetry);
+    LIST_INIT(&e->subscribers);
     registry_init(e);
     trigger_init(e);
     presence_init(e);
     introspect_init(e);
     pubsub_init(e);
     kv_init(e);
+    r = stream_init(e, err);
     cron_trigger_init(e);
     http_route_init(e);
     enqueue_init(e); /* last: it may run jobs from the store */
     e->ping_timer = timer_new(e->loop, PING_MS, PING_MS, on_ping_timer, e);
-    *ret = e;
-    return 0;
+    if (r < 0)
+        (void)engine_free(e);
+    else
+        *ret = e;
+    return r;
 }
 
 void engine_stop(struct engine *e)
@@ -82,6 +96,7 @@ void engine_stop(struct engine *e)
     enqueue_stop(e);
     http_route_stop(e);
     telemetry_stop(e);
+    stream_socket_stop(e);
     for (struct map_iter it = map_iter(e->workers); map_next(&it);)
         worker_retire(it.value, 1001, "the server stops");
     channel_handle_stop_all(e);
@@ -97,6 +112,7 @@ struct engine *engine_free(struct engine *e)
     presence_done(e);
     pubsub_done(e);
     kv_done(e);
+    stream_done(e);
     http_route_done(e);
     enqueue_done(e);
     registry_done(e);
@@ -106,6 +122,8 @@ struct engine *engine_free(struct engine *e)
     timer_free(e->ping_timer);
     free(e->name);
     free(e->version);
+    json_decref(e->config);
+    free(e->data_dir);
     free(e);
     return NULL;
 }
@@ -167,8 +185,7 @@ static void engine_refuse(struct http_req *r, int status, const char *text)
     http_req_reply(r, status, "application/json", body, strlen(body));
 }
 
-static enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r,
-                                               char ret_id[ENGINE_ID_MAX])
+enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX])
 {
     const char *header = http_req_header(r, "authorization");
     CLEANUP(buf_done) struct buf query = BUF_INIT(TOKEN_MAX);
@@ -248,4 +265,12 @@ static void engine_request(void *arg, struct http_req *r)
 struct http_app engine_http_app(struct engine *e)
 {
     return (struct http_app){ .arg = e, .on_head = engine_head, .on_request = engine_request };
+}
+
+size_t engine_listeners(struct engine *e, struct engine_listener ret[ENGINE_LISTENERS_MAX])
+{
+    size_t n = 0;
+    if (stream_socket_listener(e, &ret[n]))
+        n++;
+    return n;
 }

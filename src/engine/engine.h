@@ -8,6 +8,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -45,6 +46,8 @@ struct engine_options {
     void *auth_arg;                /* of all three */
     const char *name;              /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
+    const char *data_dir;                  /* where streams are kept; may be NULL when workers keeps none in files */
+    const char *workers;                   /* configuration of the engine's own workers, as JSON: engine_config.h */
     const struct tls_context_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
 };
 
@@ -54,6 +57,18 @@ struct engine *engine_free(struct engine *e); /* calls in progress are dropped: 
 void engine_stop(struct engine *e);
 /* Closes the connections of every worker with this identity, and the channels that were opened for its calls (1008). */
 void engine_end_of(struct engine *e, const char *identity);
+/* A port that the configuration asks for besides the engine port. */
+struct engine_listener {
+    const char *worker; /* the entry's name, for messages */
+    const char *host;   /* NULL: as the engine port. Borrowed */
+    uint16_t port;
+    bool has_auth; /* a function decides who may connect */
+    struct http_app app;
+};
+#define ENGINE_LISTENERS_MAX 16
+size_t engine_listeners(struct engine *e, struct engine_listener ret[ENGINE_LISTENERS_MAX]);
+/* Whether the request's token (Authorization: Bearer, or ?token=) gives all rights, some, or none. */
+enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX]);
 /* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
 struct http_app engine_http_app(struct engine *e);
 

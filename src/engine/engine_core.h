@@ -23,6 +23,8 @@ struct outside;
 struct triggers;
 struct pubsub;
 struct kv;
+struct stream;
+struct subscriber;
 struct enqueue;
 struct presence;
 struct http_route;
@@ -79,6 +81,8 @@ struct engine {
     engine_head_fn *on_head;
     void *auth_arg;
     char *name, *version;
+    json_t *config; /* engine_config.h */
+    char *data_dir;
     const struct tls_context_trust *trust;
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;
@@ -97,6 +101,9 @@ struct engine {
     struct triggers *triggers;
     struct pubsub *pubsub;
     struct kv *kv;
+    struct stream *stream;
+    LIST_HEAD(subscriber_list, subscriber) subscribers; /* of streams */
+    size_t n_subscribers;
     struct enqueue *enqueue;
     struct presence *presence;
     struct http_route *http_route;

@@ -14,6 +14,7 @@
 #include "engine/channel_handle_core.h"
 #include "engine/http_route.h"
 #include "engine/message.h"
+#include "engine/request_json.h"
 #include "http/url.h"
 
 #define GRACE_MS  2000 /* for the first frame on the response channel after a function returned nothing */
@@ -284,33 +285,6 @@ static void ask_next(struct exchange *x)
 
 /* --- the request as a payload --- */
 
-static json_t *query_json(const char *query)
-{
-    json_t *o = json_object();
-    CLEANUP(buf_done) struct buf key = BUF_INIT(FIELD_MAX), value = BUF_INIT(FIELD_MAX);
-    while (url_query_next(&query, &key, &value) == 1) {
-        (void)json_object_set_new(o, buf_text(&key), json_text(buf_text(&value), value.len));
-        buf_clear(&key);
-        buf_clear(&value);
-    }
-    return o;
-}
-
-static json_t *headers_json(const struct http_req *r)
-{
-    json_t *o = json_object();
-    const char *name, *value;
-    for (size_t i = 0; http_req_header_at(r, i, &name, &value); i++) {
-        CLEANUP(free_p) char *lower = xstrdup(name);
-        for (char *at = lower; *at; at++)
-            *at = (char)tolower((unsigned char)*at);
-        const char *before = json_get_str(o, lower, NULL);
-        CLEANUP(free_p) char *joined = before ? xasprintf("%s, %s", before, value) : xstrdup(value);
-        (void)json_object_set_new(o, lower, json_text(joined, strlen(joined)));
-    }
-    return o;
-}
-
 static json_t *body_json(const struct http_req *r)
 {
     size_t len;
@@ -324,9 +298,10 @@ static json_t *body_json(const struct http_req *r)
 static json_t *request_json(const struct http_req *r, const struct binding *b, json_t *path_params)
 {
     const char *path = trigger_config_str(b, "api_path", "");
-    return json_pack("{s:o, s:O, s:o, s:s, s:s, s:o, s:{s:s, s:s, s:s}}", "query_params", query_json(http_req_query(r)),
-                     "path_params", path_params, "headers", headers_json(r), "path", path, "method", http_req_method(r),
-                     "body", body_json(r), "trigger", "type", "http", "path", path, "method", http_req_method(r));
+    return json_pack("{s:o, s:O, s:o, s:s, s:s, s:o, s:{s:s, s:s, s:s}}", "query_params",
+                     request_json_query(http_req_query(r)), "path_params", path_params, "headers",
+                     request_json_headers(r), "path", path, "method", http_req_method(r), "body", body_json(r),
+                     "trigger", "type", "http", "path", path, "method", http_req_method(r));
 }
 
 /* Makes a channel: one end here, the reference to the other one in the payload. */

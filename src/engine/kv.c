@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "engine/binding_set.h"
+#include "engine/engine_config.h"
 #include "engine/registry.h"
 #include "engine/update_ops.h"
 #include "engine/value_store.h"
@@ -208,6 +209,7 @@ static void state_list_groups(void *arg, struct engine_call *c, json_t *payload)
 void kv_init(struct engine *e)
 {
     e->kv = xzalloc(sizeof(*e->kv));
+    e->kv->value_max = (size_t)json_get_int(engine_config_of(e->config, "iii-state"), "max_value_bytes", 0);
     trigger_add_provider(e, &state_type);
     registry_add_inside(e, "state::set", "Set a value: {scope, key, value}", state_set, e);
     registry_add_inside(e, "state::get", "Get a value: {scope, key}", state_get, e);

@@ -307,6 +307,7 @@ struct firing {
     struct engine *engine;
     char *function_id;
     json_t *payload, *metadata;
+    bool is_strict;
     trigger_fired_fn *fn;
     void *arg;
 };
@@ -327,7 +328,7 @@ static void firing_done(void *arg, json_t *result, const struct engine_error *er
 static void firing_condition(void *arg, json_t *result, const struct engine_error *error)
 {
     struct firing *f = arg;
-    if (error || !json_is_false(result)) { /* the contract: only exactly false skips */
+    if (error ? !f->is_strict : !json_is_false(result)) { /* the contract: of results only exactly false skips */
         engine_invoke(f->engine, f->function_id, f->payload, f->metadata, firing_done, f);
         return;
     }
@@ -342,11 +343,13 @@ static void firing_condition(void *arg, json_t *result, const struct engine_erro
 void trigger_fire(struct engine *e, const struct binding *b, json_t *payload, trigger_fired_fn *fn, void *arg)
 {
     const char *condition = trigger_config_str(b, "condition_function_id", NULL);
+    const struct trigger_type *t = map_get(e->triggers->types, b->type);
     struct firing *f = xzalloc(sizeof(*f));
     *f = (struct firing){ .engine = e,
                           .function_id = xstrdup(b->function_id),
                           .payload = json_incref(payload),
                           .metadata = json_incref(b->metadata),
+                          .is_strict = t && t->provider && t->provider->is_condition_strict,
                           .fn = fn,
                           .arg = arg };
     if (condition)

@@ -22,6 +22,7 @@ struct trigger_provider {
     /* -errno with err: the binding is rejected. */
     int (*bind)(struct engine *e, struct binding *b, struct err *err);
     void (*unbind)(struct engine *e, struct binding *b);
+    bool is_condition_strict; /* a condition function that fails skips the call; otherwise only false does */
 };
 
 struct trigger_type {

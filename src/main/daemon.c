@@ -121,7 +121,7 @@ static int open_parts(struct daemon *d, struct err *err)
     struct http_app app = api_http_app(d->api);
     r = http_server_new(d->loop, &app, &limits, &d->rest, err);
     if (r == 0)
-        r = engine_port_new(d->manager, d->api, &d->engine, err);
+        r = engine_port_new(d->manager, d->api, d->data_dir, &d->engine, err);
     if (r == 0 && d->config.path)
         d->reload = reload_new(d->loop, &d->config, &d->settings, d->engine, d->privilege.keeper);
     return r;
@@ -255,13 +255,15 @@ static int listen_all(struct daemon *d, struct err *err)
         r = tls_ports_listen(d->tls, d->rest, d->engine, d->inherited, ports, err);
         d->rest_port = r < 0 ? 0 : ports[0];
         d->engine_port = r < 0 ? 0 : ports[1];
-        return r;
+        return r < 0 ? r : engine_port_listen_more(d->engine, d->inherited, err);
     }
     int fd = inherit_take_at(d->inherited, INHERIT_REST, s->host, (uint16_t)s->rest_port, SOCK_STREAM);
     r = fd >= 0 ? http_server_listen_fd(d->rest, fd, &d->rest_port, err)
                 : http_server_listen_tcp(d->rest, s->host, (uint16_t)s->rest_port, &d->rest_port, err);
     if (r == 0)
         r = engine_port_listen(d->engine, d->inherited, &d->engine_port, err);
+    if (r == 0)
+        r = engine_port_listen_more(d->engine, d->inherited, err);
     while (r == 0 && (fd = inherit_take(d->inherited, INHERIT_REST_CONN)) >= 0)
         http_server_take(d->rest, fd);
     return r;

@@ -1,15 +1,21 @@
 #include "main/engine_port.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "api/engine_entry.h"
 #include "api/fn.h"
 #include "api/version.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/settings.h"
 #include "engine/engine.h"
 #include "engine/remote_engine.h"
 #include "http/server.h"
+#include "store/token_file.h"
 #include "tls/tls_context.h"
 
 #define WORKER_NAME "iii-sandbox"
@@ -21,10 +27,13 @@ struct engine_port {
     struct engine_entry *listener;
     struct api *api;
     struct http_server *server;
-    struct outside *outside; /* NULL without III_ENGINE_URL */
+    struct outside *outside;                           /* NULL without III_ENGINE_URL */
+    struct engine_listener more[ENGINE_LISTENERS_MAX]; /* ports that the configuration asks for */
+    struct http_server *servers[ENGINE_LISTENERS_MAX];
+    size_t n_more;
 };
 
-int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err)
+int engine_port_new(struct manager *m, struct api *a, const char *data_dir, struct engine_port **ret, struct err *err)
 {
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     const struct settings *s = m->settings;
@@ -41,6 +50,8 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
                                       .auth_arg = a,
                                       .name = WORKER_NAME,
                                       .version = API_VERSION,
+                                      .data_dir = data_dir,
+                                      .workers = s->engine_workers,
                                       .trust = &p->trust };
     int r = engine_new(&options, &p->engine, err);
     if (r == 0) {
@@ -49,6 +60,9 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
         r = fn_new(m, a, err);
         if (r == 0)
             r = http_server_new(m->loop, &app, &limits, &p->server, err);
+        p->n_more = engine_listeners(p->engine, p->more);
+        for (size_t i = 0; r == 0 && i < p->n_more; i++)
+            r = http_server_new(m->loop, &p->more[i].app, &limits, &p->servers[i], err);
     }
     if (r == 0 && *s->engine_url)
         r = remote_engine_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
@@ -67,14 +81,66 @@ int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_
     return r;
 }
 
+/* These ports are plain: whoever reaches them must be judged, and must not need TLS. */
+static int check_exposure(const struct settings *s, const struct engine_listener *l, const char *host, struct err *err)
+{
+    struct token_file_stamp tokens;
+    bool has_tokens = *s->auth_token || (token_file_stamp(s->data_dir, &tokens) == 0 && tokens.inode);
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0)
+        return 0;
+    if (*s->tls_cert)
+        return err_set(err, ERR_INVALID, 0,
+                       "%s: refusing to listen on %s without TLS while tls.cert is set: use host 127.0.0.1 and a TLS "
+                       "proxy in front of it",
+                       l->worker, host);
+    if (!l->has_auth && !has_tokens && !s->insecure_listen)
+        return err_set(err, ERR_INVALID, 0,
+                       "%s: refusing to listen on %s for everyone: set its auth function, a token of the server, or "
+                       "--insecure-listen",
+                       l->worker, host);
+    return 0;
+}
+
+int engine_port_listen_more(struct engine_port *p, struct inherit *inherited, struct err *err)
+{
+    const struct settings *s = p->settings;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < p->n_more; i++) {
+        const struct engine_listener *l = &p->more[i];
+        const char *host = l->host ? l->host : s->host;
+        uint16_t port = 0;
+        char text[8];
+        r = check_exposure(s, l, host, err);
+        int fd = r == 0 ? inherit_take_at(inherited, INHERIT_ENGINE, host, l->port, SOCK_STREAM) : NO_FD;
+        if (r == 0)
+            r = fd >= 0 ? http_server_listen_fd(p->servers[i], fd, &port, err)
+                        : http_server_listen_tcp(p->servers[i], host, l->port, &port, err);
+        (void)snprintf(text, sizeof(text), "%u", port);
+        if (r == 0)
+            log_event(LOG_INFO, "engine.listener", "worker", l->worker, "host", host, "port", text, NULL);
+    }
+    return r;
+}
+
 static void port_leave(void *arg, int fd, bool is_listener)
 {
     inherit_add(arg, is_listener ? INHERIT_ENGINE : INHERIT_ENGINE_CONN, fd);
 }
 
+/* Only the listener: a successor could not tell which port an idle connection belongs to. */
+static void more_leave(void *arg, int fd, bool is_listener)
+{
+    if (is_listener)
+        inherit_add(arg, INHERIT_ENGINE, fd);
+    else
+        (void)close(fd);
+}
+
 void engine_port_leave(struct engine_port *p, struct inherit *to)
 {
     http_server_leave(p->server, port_leave, to);
+    for (size_t i = 0; i < p->n_more; i++)
+        http_server_leave(p->servers[i], more_leave, to);
 }
 
 void engine_port_give(struct engine_port *p, int fd, const char *peer)
@@ -96,6 +162,8 @@ void engine_port_stop(struct engine_port *p)
 {
     engine_stop(p->engine);
     http_server_drain(p->server, 0, port_drained, NULL);
+    for (size_t i = 0; i < p->n_more; i++)
+        http_server_drain(p->servers[i], 0, port_drained, NULL);
 }
 
 void engine_port_close(struct engine_port *p)
@@ -106,6 +174,8 @@ void engine_port_close(struct engine_port *p)
         engine_stop(p->engine);
     p->outside = remote_engine_free(p->outside);
     p->server = http_server_free(p->server);
+    for (size_t i = 0; i < p->n_more; i++)
+        p->servers[i] = http_server_free(p->servers[i]);
 }
 
 struct engine_port *engine_port_free(struct engine_port *p)

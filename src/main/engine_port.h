@@ -10,9 +10,11 @@
 
 struct engine_port;
 
-int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err);
+int engine_port_new(struct manager *m, struct api *a, const char *data_dir, struct engine_port **ret, struct err *err);
 /* inherited: from a predecessor, or NULL. */
 int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err);
+/* The further ports of the configuration (iii-stream, iii-worker-manager); the same with and without TLS. */
+int engine_port_listen_more(struct engine_port *p, struct inherit *inherited, struct err *err);
 void engine_port_leave(struct engine_port *p,
                        struct inherit *to); /* gives away the listener and idle connections, before the stop */
 void engine_port_give(struct engine_port *p, int fd, const char *peer); /* a connection that was accepted elsewhere */

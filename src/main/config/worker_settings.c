@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "engine/engine_config.h"
 
 #define OUR_NAME "iii-sandbox"
 #define LIST_MAX 65536u
@@ -44,14 +46,19 @@ static char *text_of(struct fy_node *n)
     return text ? xstrndup(text, len) : NULL;
 }
 
+static const struct settings_row *row_of(const char *yaml)
+{
+    const struct settings_row *row = settings_rows;
+    while (row->field && strcmp(row->yaml, yaml) != 0)
+        row++;
+    return row;
+}
+
 static int set_row(const struct block *b, const char *key, struct fy_node *at, const char *text)
 {
     CLEANUP(free_p) char *yaml = xasprintf("functions.%s", key);
     struct err why = ERR_INIT;
-    const struct settings_row *row = settings_rows;
-    while (row->field && strcmp(row->yaml, yaml) != 0)
-        row++;
-    if (settings_set(b->settings, row, text, &why) == 0)
+    if (settings_set(b->settings, row_of(yaml), text, &why) == 0)
         return 0;
     return complain(b, at, key, why.msg);
 }
@@ -190,6 +197,38 @@ static int read_config(const struct block *b, struct fy_node *entry)
     return r;
 }
 
+static void warn_unknown(const struct block *b, struct fy_node *at, const char *name)
+{
+    char place[240];
+    where(b, at, place, sizeof(place));
+    log_event(LOG_WARN, "config.unknown_worker", "at", place, "name", name, "msg",
+              "this server has no worker of that name (it has iii-sandbox, iii-stream, iii-state, iii-http-functions, "
+              "iii-worker-manager)",
+              "then", "the entry is ignored", NULL);
+}
+
+/* Adds the entry, as JSON, to the list of the engine's own workers. */
+static int add_engine_worker(const struct block *b, struct fy_node *entry, const char *name)
+{
+    CLEANUP(free_p) char *text = fy_emit_node_to_string(entry, FYECF_MODE_JSON_ONELINE);
+    JSON_OWNED all = NULL;
+    JSON_OWNED one = NULL;
+    struct err why = ERR_INIT;
+    int r = engine_config_read(b->settings->engine_workers, &all, &why);
+    if (r == 0 && (!text || json_read(text, strlen(text), &one, &why) < 0))
+        return complain(b, entry, name, "cannot be read as JSON");
+    if (r == 0) {
+        (void)json_array_append(all, one);
+        CLEANUP(free_p) char *list = json_write(all, NULL);
+        json_t *checked = NULL;
+        r = engine_config_read(list, &checked, &why);
+        json_decref(checked);
+        if (r == 0)
+            r = settings_set(b->settings, row_of("engine.workers"), list, &why);
+    }
+    return r < 0 ? complain(b, entry, "workers", why.msg) : 0;
+}
+
 int worker_settings_read(const char *path, struct fy_node *list, struct settings *s, struct err *err)
 {
     struct block b = { path, s, err };
@@ -204,11 +243,15 @@ int worker_settings_read(const char *path, struct fy_node *list, struct settings
         CLEANUP(free_p) char *name = text_of(fy_node_mapping_lookup_by_string(n, "name", FY_NT));
         if (!name)
             return complain(&b, n, "workers", "an entry has no name");
-        if (strcmp(name, OUR_NAME) == 0) {
-            int r = read_config(&b, n);
-            if (r < 0)
-                return r;
-        }
+        int r = 0;
+        if (strcmp(name, OUR_NAME) == 0)
+            r = read_config(&b, n);
+        else if (engine_config_is_known(name))
+            r = add_engine_worker(&b, n, name);
+        else
+            warn_unknown(&b, fy_node_mapping_lookup_by_string(n, "name", FY_NT), name);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
