@@ -82,6 +82,31 @@ void digest_sha1(const void *data, size_t len, unsigned char ret[DIGEST_SHA1])
     assert(is_ok);
 }
 
+/* RFC 2104. */
+void digest_hmac(const void *key, size_t key_len, const void *data, size_t len, char ret[DIGEST_HEX])
+{
+    unsigned char block[64] = { 0 }, inner[DIGEST_RAW];
+    struct digest d;
+    if (key_len > sizeof(block))
+        digest_raw(key, key_len, block);
+    else
+        (void)memcpy(block, key, key_len);
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] ^= 0x36;
+    digest_init(&d);
+    digest_add(&d, block, sizeof(block));
+    digest_add(&d, data, len);
+    int is_ok = EVP_DigestFinal_ex(d.ctx, inner, NULL);
+    assert(is_ok);
+    digest_done(&d);
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] ^= 0x36 ^ 0x5c;
+    digest_init(&d);
+    digest_add(&d, block, sizeof(block));
+    digest_add(&d, inner, sizeof(inner));
+    digest_end(&d, ret);
+}
+
 void digest_of(const void *data, size_t len, char ret[DIGEST_HEX])
 {
     struct digest d;

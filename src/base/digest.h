@@ -23,7 +23,9 @@ void digest_end(struct digest *d, char ret[DIGEST_HEX]); /* digest_hex() and dig
 void digest_of(const void *data, size_t len, char ret[DIGEST_HEX]);
 void digest_raw(const void *data, size_t len, unsigned char ret[DIGEST_RAW]);
 void digest_sha1(const void *data, size_t len, unsigned char ret[DIGEST_SHA1]); /* only for WebSocket keys */
-bool digest_is_hex(const char *text);                                           /* exactly 64 lowercase hex digits */
+/* HMAC-SHA256. */
+void digest_hmac(const void *key, size_t key_len, const void *data, size_t len, char ret[DIGEST_HEX]);
+bool digest_is_hex(const char *text);         /* exactly 64 lowercase hex digits */
 const char *digest_from_ref(const char *ref); /* the hex of a valid "sha256:…", else NULL */
 /* Whether two secrets of this length are equal, in time that does not depend on where they differ. */
 bool digest_same_secret(const void *a, const void *b, size_t len);

@@ -14,6 +14,7 @@
 #include "engine/engine_config.h"
 #include "engine/engine_core.h"
 #include "engine/enqueue.h"
+#include "engine/http_function.h"
 #include "engine/http_route.h"
 #include "engine/introspect.h"
 #include "engine/invocation.h"
@@ -69,6 +70,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     LIST_INIT(&e->inside);
     LIST_INIT(&e->ends);
     LIST_INIT(&e->telemetry);
+    LIST_INIT(&e->http_calls);
     LIST_INIT(&e->subscribers);
     registry_init(e);
     trigger_init(e);
@@ -97,6 +99,7 @@ void engine_stop(struct engine *e)
     http_route_stop(e);
     telemetry_stop(e);
     stream_socket_stop(e);
+    http_function_stop(e);
     for (struct map_iter it = map_iter(e->workers); map_next(&it);)
         worker_retire(it.value, 1001, "the server stops");
     channel_handle_stop_all(e);

@@ -30,6 +30,8 @@ struct presence;
 struct http_route;
 struct ws_closing;
 struct telemetry;
+struct http_function;
+struct http_call;
 struct exchange;
 
 struct function {
@@ -39,9 +41,9 @@ struct function {
     struct worker *owner; /* NULL: of this process */
     engine_fn *fn;
     void *arg;
-    bool is_http;       /* invoked by an HTTP request of the engine: not offered */
-    bool checks_caller; /* limited workers may call it */
-    bool is_inside;     /* internal to the engine: not offered to an outside engine */
+    struct http_function *http; /* invoked by an HTTP request of the engine; or NULL */
+    bool checks_caller;         /* limited workers may call it */
+    bool is_inside;             /* internal to the engine: not offered to an outside engine */
 };
 
 LIST_HEAD(call_list, engine_call);
@@ -96,6 +98,7 @@ struct engine {
     LIST_HEAD(exchange_list, exchange) exchanges;
     LIST_HEAD(telemetry_list, telemetry) telemetry;
     size_t n_telemetry;
+    LIST_HEAD(http_call_list, http_call) http_calls;
     struct ws_closing *parting;
     struct timer *ping_timer;
     struct triggers *triggers;

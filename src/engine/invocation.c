@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "engine/enqueue.h"
+#include "engine/http_function.h"
 #include "engine/registry.h"
 #include "engine/worker.h"
 
@@ -192,8 +193,7 @@ bool engine_call_is_gone(const struct engine_call *c)
 
 /* --- starting --- */
 
-/* The payload as a worker sees it: an object names the calling worker. */
-static json_t *payload_for_worker(const struct engine_call *c)
+json_t *invocation_payload(const struct engine_call *c)
 {
     if (!json_is_object(c->payload) || !*c->caller_worker)
         return json_incref(c->payload);
@@ -219,7 +219,7 @@ static void send_to_worker(struct engine_call *c, struct worker *w, const struct
         return;
     }
     choose_id(c);
-    JSON_OWNED payload = payload_for_worker(c);
+    JSON_OWNED payload = invocation_payload(c);
     json_t *msg = message_invoke(c->id, c->function_id, payload);
     message_set(msg, "metadata", c->metadata);
     message_set_str(msg, "traceparent", i->traceparent);
@@ -246,17 +246,16 @@ void invocation_start(struct engine *e, const struct invocation *i)
                     i->function_id);
         return;
     }
-    if (f->is_http) {
-        engine_fail(c, "function_not_invokable", "function \"%.200s\" is reached over HTTP: call its URL", f->id);
-        return;
-    }
-    if (f->owner) {
+    if (f->owner && !f->http) {
         send_to_worker(c, f->owner, i);
         return;
     }
     c->is_local = true;
     LIST_INSERT_HEAD(&e->inside, c, of_executor);
-    f->fn(f->arg, c, c->payload); /* may have replied: do not touch c */
+    if (f->http)
+        http_function_call(f, c, c->payload);
+    else
+        f->fn(f->arg, c, c->payload); /* may have replied: do not touch c */
 }
 
 void engine_invoke(struct engine *e, const char *function_id, json_t *payload, json_t *metadata, engine_done_fn *done,

@@ -19,6 +19,8 @@ struct invocation {
 
 /* Starts a call, or answers it with an error. May have finished it when it returns. */
 void invocation_start(struct engine *e, const struct invocation *i);
+/* The payload as an executor outside of this process sees it: an object names the calling worker. Caller owns. */
+json_t *invocation_payload(const struct engine_call *c);
 void invocation_from_worker(struct worker *w, const struct message *m);
 void invocation_result(struct worker *w, const struct message *m); /* of a worker; unknown ids are ignored */
 /* Answers invocation_stopped for the calls it carried out; drops the calls it had started. */

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "engine/enqueue.h"
+#include "engine/http_function.h"
 #include "engine/presence.h"
 #include "engine/worker.h"
 
@@ -20,6 +22,7 @@ static struct function *function_free(struct function *f)
         json_decref(f->request_schema);
         json_decref(f->response_schema);
         json_decref(f->metadata);
+        (void)http_function_free(f->http);
         free(f);
     }
     return NULL;
@@ -78,12 +81,21 @@ int registry_add(struct engine *e, struct worker *owner, const struct message *m
         return -EPERM;
     if (owner->n_functions >= ENGINE_FUNCTIONS_MAX)
         return -E2BIG;
+    struct http_function *http = NULL;
+    struct err err = ERR_INIT;
+    const json_t *invocation = json_get(m->body, "invocation");
+    int r = invocation ? http_function_new(e, invocation, &http, &err) : 0;
+    if (r < 0) {
+        log_event(LOG_WARN, "engine.http_function", "function", m->id, "error", err.msg, "then", "it is not registered",
+                  NULL);
+        return r;
+    }
     CLEANUP(free_p) char *description = message_clean_text(json_get_str(m->body, "description", ""), ENGINE_NAME_CHARS);
     struct function *f = function_new(m->id, *description ? description : NULL);
     f->request_schema = json_incref(json_get(m->body, "request_format"));
     f->response_schema = json_incref(json_get(m->body, "response_format"));
     f->metadata = json_incref(m->metadata);
-    f->is_http = json_get(m->body, "invocation") != NULL;
+    f->http = http;
     f->owner = owner;
     owner->n_functions++;
     function_put(e->remote, f);

@@ -34,6 +34,7 @@ struct dial {
     int fd;
     struct watch *watch;
     struct timer *timer;
+    dial_allow_fn *allow; /* NULL: every address */
     dial_fn *fn;
     void *arg;
     bool is_unix, is_start_due, is_given_up;
@@ -144,16 +145,29 @@ static int try_connect(struct dial *d, const struct sockaddr *addr, socklen_t le
 
 static void try_next(struct dial *d, int last)
 {
+    struct err denied = ERR_INIT;
     while (d->next) {
         struct addrinfo *ai = d->next;
         d->next = ai->ai_next;
+        if (d->allow && !d->allow(ai->ai_addr)) {
+            (void)err_set(&denied, ERR_FORBIDDEN, 0, "connect to %s: its address is not allowed", d->name);
+            continue;
+        }
         last = -try_connect(d, ai->ai_addr, ai->ai_addrlen);
         if (last == 0)
             return;
         if (d->fd >= 0)
             (void)close(steal_fd(&d->fd));
     }
-    dial_finish(d, last, "connect to");
+    if (denied.code == ERR_FORBIDDEN)
+        finish_with(d, NO_FD, &denied);
+    else
+        dial_finish(d, last, "connect to");
+}
+
+void dial_only(struct dial *d, dial_allow_fn *fn)
+{
+    d->allow = fn;
 }
 
 static void dial_connected(void *arg, int events)

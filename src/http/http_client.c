@@ -287,6 +287,8 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
         c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, call_dialed, c);
     else
         c->dial = dial_tcp(l, u.host, u.port, limit_ms, call_dialed, c);
+    if (req->allow)
+        dial_only(c->dial, req->allow);
     (void)tls_context_unref(ctx);
     *ret = c;
     return 0;

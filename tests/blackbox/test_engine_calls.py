@@ -178,12 +178,6 @@ def test_function_of_the_server_comes_back(new_worker):
     assert isinstance(caller.call("lifecycle::health", {}), dict)
 
 
-def test_http_invoked_functions_are_refused(new_worker):
-    w = new_worker()
-    w.register("demo::http", invocation={"url": "http://127.0.0.1:1/"})
-    assert w.fail("demo::http", {}).code == "function_not_invokable"
-
-
 def test_namespaces(new_worker):
     w = new_worker()
     w.register("demo::ns", namespace="default")
