@@ -19,6 +19,7 @@
 #include "engine/introspect.h"
 #include "engine/invocation.h"
 #include "engine/kv.h"
+#include "engine/listener.h"
 #include "engine/presence.h"
 #include "engine/pubsub.h"
 #include "engine/registry.h"
@@ -29,10 +30,10 @@
 #include "engine/trigger.h"
 #include "engine/worker.h"
 #include "http/url.h"
+#include "http/ws.h"
 #include "http/ws_closing.h"
 
 #define PING_MS   30000 /* TCP detects a vanished peer only when something is sent */
-#define BODY_MAX  4096  /* no request to this port needs a body */
 #define TOKEN_MAX 4096
 
 static void on_ping_timer(void *arg)
@@ -79,6 +80,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     pubsub_init(e);
     kv_init(e);
     r = stream_init(e, err);
+    if (r == 0)
+        r = listener_init(e, o->port, err);
     cron_trigger_init(e);
     http_route_init(e);
     enqueue_init(e); /* last: it may run jobs from the store */
@@ -116,6 +119,7 @@ struct engine *engine_free(struct engine *e)
     pubsub_done(e);
     kv_done(e);
     stream_done(e);
+    listener_done(e);
     http_route_done(e);
     enqueue_done(e);
     registry_done(e);
@@ -182,12 +186,6 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
 
 /* --- the port --- */
 
-static void engine_refuse(struct http_req *r, int status, const char *text)
-{
-    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
-    http_req_reply(r, status, "application/json", body, strlen(body));
-}
-
 enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX])
 {
     const char *header = http_req_header(r, "authorization");
@@ -211,63 +209,9 @@ void engine_end_of(struct engine *e, const char *identity)
     channel_handle_end_of(e, identity); /* a channel that was handed over outlives its call */
 }
 
-static void ignore_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
-{
-    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* replaced at once by ws_closing */
-}
-
-static void ignore_close(void *arg, struct ws *w, int code, const char *reason)
-{
-    (void)arg, (void)w, (void)code, (void)reason;
-}
-
-/* Sends the one frame that precedes a session, then closes. */
-static void refuse_token(struct engine *e, struct http_req *r)
-{
-    static const struct ws_events events = { .on_message = ignore_message, .on_close = ignore_close };
-    static const char text[] =
-        "{\"type\":\"error\",\"error\":{\"code\":\"AUTH_ERROR\",\"message\":\"a token is needed: "
-        "Authorization: Bearer ..., or ?token=...\"}}";
-    struct ws *w = NULL;
-    if (ws_accept(e->loop, r, BODY_MAX, &events, NULL, &w) < 0)
-        return;
-    (void)ws_send(w, true, text, sizeof(text) - 1);
-    ws_closing_add(e->parting, w, 1008, "AUTH_ERROR");
-}
-
-static struct http_body_rule engine_head(void *arg, struct http_req *r)
-{
-    struct engine *e = arg;
-    if (e->on_head)
-        e->on_head(e->auth_arg, r);
-    return (struct http_body_rule){ .max_bytes = BODY_MAX };
-}
-
-static void engine_request(void *arg, struct http_req *r)
-{
-    struct engine *e = arg;
-    const char *path = http_req_path(r);
-    bool is_worker = strcmp(path, "/") == 0, is_telemetry = strcmp(path, "/otel") == 0;
-    struct worker_pass pass = { .verdict = ENGINE_REFUSED };
-    if (channel_hub_serve(e->channels, r))
-        return;
-    if (!is_worker && !is_telemetry)
-        engine_refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
-    else if (e->is_stopping)
-        engine_refuse(r, 503, "the server stops");
-    else if ((pass.verdict = engine_authenticate(e, r, pass.identity)) == ENGINE_REFUSED)
-        refuse_token(e, r);
-    else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
-        engine_refuse(r, 503, "too many workers are connected");
-    else if (is_worker)
-        worker_accept(e, r, &pass);
-    else
-        telemetry_accept(e, r);
-}
-
 struct http_app engine_http_app(struct engine *e)
 {
-    return (struct http_app){ .arg = e, .on_head = engine_head, .on_request = engine_request };
+    return listener_app(e);
 }
 
 size_t engine_listeners(struct engine *e, struct engine_listener ret[ENGINE_LISTENERS_MAX])
@@ -275,5 +219,5 @@ size_t engine_listeners(struct engine *e, struct engine_listener ret[ENGINE_LIST
     size_t n = 0;
     if (stream_socket_listener(e, &ret[n]))
         n++;
-    return n;
+    return listener_list(e, ret, n);
 }

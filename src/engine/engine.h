@@ -46,6 +46,7 @@ struct engine_options {
     void *auth_arg;                /* of all three */
     const char *name;              /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
+    uint16_t port;                         /* of the engine; 0: not known yet */
     const char *data_dir;                  /* where streams are kept; may be NULL when workers keeps none in files */
     const char *workers;                   /* configuration of the engine's own workers, as JSON: engine_config.h */
     const struct tls_context_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
@@ -62,7 +63,8 @@ struct engine_listener {
     const char *worker; /* the entry's name, for messages */
     const char *host;   /* NULL: as the engine port. Borrowed */
     uint16_t port;
-    bool has_auth; /* a function decides who may connect */
+    int64_t head_ms; /* for the request head; 0: the default */
+    bool has_auth;   /* a function decides who may connect */
     struct http_app app;
 };
 #define ENGINE_LISTENERS_MAX 16

@@ -24,6 +24,8 @@ struct triggers;
 struct pubsub;
 struct kv;
 struct stream;
+struct listener;
+struct session;
 struct subscriber;
 struct enqueue;
 struct presence;
@@ -42,6 +44,7 @@ struct function {
     engine_fn *fn;
     void *arg;
     struct http_function *http; /* invoked by an HTTP request of the engine; or NULL */
+    size_t skip;                /* bytes of the prefix that its worker does not know */
     bool checks_caller;         /* limited workers may call it */
     bool is_inside;             /* internal to the engine: not offered to an outside engine */
 };
@@ -53,6 +56,7 @@ struct engine_call {
     struct engine *engine;
     char id[UUID_MAX]; /* the id that its executor knows */
     char *function_id;
+    char *echo_id;                /* what the caller called, when a middleware gets the call; or NULL */
     char *traceparent;            /* W3C trace context of the caller; or NULL */
     char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no reply wanted */
     struct worker *caller;        /* NULL: this process, a trigger, or gone */
@@ -105,6 +109,8 @@ struct engine {
     struct pubsub *pubsub;
     struct kv *kv;
     struct stream *stream;
+    struct listener *listeners; /* the first is the engine port's */
+    size_t n_listeners;
     LIST_HEAD(subscriber_list, subscriber) subscribers; /* of streams */
     size_t n_subscribers;
     struct enqueue *enqueue;

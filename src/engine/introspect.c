@@ -15,6 +15,7 @@
 #include "engine/message.h"
 #include "engine/presence.h"
 #include "engine/registry.h"
+#include "engine/session.h"
 #include "engine/trigger.h"
 #include "engine/worker.h"
 
@@ -62,6 +63,12 @@ static json_t *text_or_null(const char *s)
     return s ? json_text(s, strlen(s)) : json_null();
 }
 
+/* The rules of the worker that asks: it sees only what it may call. NULL: all. */
+static const struct session *session_of(const struct engine_call *c)
+{
+    return c->caller ? c->caller->session : NULL;
+}
+
 /* --- functions --- */
 
 static json_t *function_summary(struct engine *e, const struct function *f)
@@ -92,7 +99,8 @@ struct gathered {
     size_t n;
 };
 
-static void gather(struct engine *e, const struct map *m, const json_t *filter, struct gathered *g)
+static void gather(struct engine *e, const struct map *m, const json_t *filter, const struct session *s,
+                   struct gathered *g)
 {
     char name[OWNER_MAX];
     const char *search = json_get_str(filter, "search", NULL);
@@ -100,18 +108,19 @@ static void gather(struct engine *e, const struct map *m, const json_t *filter, 
     for (struct map_iter it = map_iter(m); map_next(&it);) {
         const struct function *f = it.value;
         if (registry_find(e, f->id) != f || (!with_internal && is_internal(f->id, f->metadata)) ||
-            !is_wanted(filter, f->id, f->description, registry_owner_name(e, f, name, sizeof(name))))
+            !is_wanted(filter, f->id, f->description, registry_owner_name(e, f, name, sizeof(name))) ||
+            session_may_call(s, e, f->id) != SESSION_ALLOWED)
             continue;
         bool is_second = search && strncasecmp(f->id, search, strlen(search)) != 0;
         g->items[g->n++] = (struct ranked){ .f = f, .is_second = is_second };
     }
 }
 
-json_t *introspect_functions(struct engine *e, const json_t *filter)
+json_t *introspect_functions(struct engine *e, const json_t *filter, const struct session *s)
 {
     struct gathered g = { .items = xzalloc((map_count(e->local) + map_count(e->remote) + 1) * sizeof(struct ranked)) };
-    gather(e, e->local, filter, &g);
-    gather(e, e->remote, filter, &g);
+    gather(e, e->local, filter, s, &g);
+    gather(e, e->remote, filter, s, &g);
     qsort(g.items, g.n, sizeof(struct ranked), by_rank);
     json_t *list = json_array();
     for (size_t i = 0; i < g.n; i++)
@@ -122,7 +131,7 @@ json_t *introspect_functions(struct engine *e, const json_t *filter)
 
 static void functions_list(void *arg, struct engine_call *c, json_t *payload)
 {
-    engine_ok(c, json_pack("{s:o}", "functions", introspect_functions(arg, payload)));
+    engine_ok(c, json_pack("{s:o}", "functions", introspect_functions(arg, payload, session_of(c))));
 }
 
 static json_t *bindings_of(struct engine *e, const char *function_id)
@@ -149,14 +158,16 @@ static json_t *function_detail(struct engine *e, const char *id)
     return o;
 }
 
-static json_t *function_batch(struct engine *e, const json_t *ids)
+static json_t *function_batch(struct engine *e, const json_t *ids, const struct session *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const char *id = json_string_value(json_array_get(ids, i));
-        json_t *detail = id ? function_detail(e, id) : NULL;
+        bool is_hidden = id && session_may_call(s, e, id) != SESSION_ALLOWED;
+        json_t *detail = id && !is_hidden ? function_detail(e, id) : NULL;
         if (!detail)
-            detail = json_pack("{s:s, s:s}", "function_id", id ? id : "", "error", "not_found");
+            detail =
+                json_pack("{s:s, s:s}", "function_id", id ? id : "", "error", is_hidden ? "forbidden" : "not_found");
         (void)json_array_append_new(list, detail);
     }
     return json_pack("{s:o}", "functions", list);
@@ -176,7 +187,11 @@ static void functions_info(void *arg, struct engine_call *c, json_t *payload)
                     BATCH_MAX);
         return;
     }
-    json_t *answer = ids ? function_batch(e, ids) : function_detail(e, id);
+    if (id && session_may_call(session_of(c), e, id) != SESSION_ALLOWED) {
+        engine_fail(c, "FORBIDDEN", "function '%.200s' not allowed (add to rbac.expose_functions)", id);
+        return;
+    }
+    json_t *answer = ids ? function_batch(e, ids, session_of(c)) : function_detail(e, id);
     if (answer)
         engine_ok(c, answer);
     else
@@ -421,7 +436,8 @@ static void bindings_list(void *arg, struct engine_call *c, json_t *payload)
     json_t *list = json_array();
     for (struct map_iter it = map_iter(trigger_bindings(e)); map_next(&it);) {
         const struct binding *b = it.value;
-        if (is_binding_wanted(payload, b, b->owner ? shown_name(b->owner) : e->name))
+        if (is_binding_wanted(payload, b, b->owner ? shown_name(b->owner) : e->name) &&
+            session_may_call(session_of(c), e, b->function_id) == SESSION_ALLOWED)
             (void)json_array_append_new(list, binding_json(e, b));
     }
     engine_ok(c, json_pack("{s:o}", "registered_triggers", list));
@@ -432,7 +448,7 @@ static void bindings_info(void *arg, struct engine_call *c, json_t *payload)
     struct engine *e = arg;
     const char *id = json_get_str(payload, "id", "");
     const struct binding *b = map_get(trigger_bindings(e), id);
-    if (!b) {
+    if (!b || session_may_call(session_of(c), e, b->function_id) != SESSION_ALLOWED) {
         engine_fail(c, "NOT_FOUND", "trigger \"%.200s\" was not found; see engine::registered-triggers::list", id);
         return;
     }

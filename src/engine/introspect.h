@@ -4,5 +4,6 @@
 #include "engine/engine_core.h"
 
 void introspect_init(struct engine *e);
-/* Summaries sorted by id, filtered as engine::functions::list says; filter may be NULL. Caller owns. */
-json_t *introspect_functions(struct engine *e, const json_t *filter);
+/* Summaries sorted by id, filtered as engine::functions::list says, without what the session may not call; both may be
+ * NULL. Caller owns. */
+json_t *introspect_functions(struct engine *e, const json_t *filter, const struct session *s);

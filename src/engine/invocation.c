@@ -15,6 +15,7 @@
 #include "engine/enqueue.h"
 #include "engine/http_function.h"
 #include "engine/registry.h"
+#include "engine/session.h"
 #include "engine/worker.h"
 
 #define CALL_MAGIC 0xe1ca1100u
@@ -35,6 +36,7 @@ static struct engine_call *call_new(struct engine *e, const struct invocation *i
     c->engine = e;
     c->function_id = xstrdup(i->function_id);
     c->caller_id = xstrdup(i->caller_id);
+    c->echo_id = xstrdup(i->echo_id);
     c->traceparent = xstrdup(i->traceparent);
     c->caller = i->caller;
     c->done = i->done;
@@ -83,6 +85,7 @@ static void call_free(struct engine_call *c)
     json_decref(c->metadata);
     free(c->traceparent);
     free(c->function_id);
+    free(c->echo_id);
     free(c->caller_id);
     c->magic = 0;
     free(c);
@@ -108,7 +111,7 @@ static void call_finish(struct engine_call *c, const struct outcome *o)
     struct worker *caller = c->caller;
     leave_caller(c);
     if (caller && c->caller_id)
-        answer_worker(caller, c->caller_id, c->function_id, o);
+        answer_worker(caller, c->caller_id, c->echo_id ? c->echo_id : c->function_id, o);
     else if (c->done)
         c->done(c->done_arg, o->error.code ? NULL : o->result, o->error.code ? &o->error : NULL);
     call_free(c);
@@ -211,8 +214,9 @@ static void choose_id(struct engine_call *c)
         uuid_new(c->id);
 }
 
-static void send_to_worker(struct engine_call *c, struct worker *w, const struct invocation *i)
+static void send_to_worker(struct engine_call *c, const struct function *f, const struct invocation *i)
 {
+    struct worker *w = f->owner;
     if (worker_is_full(w)) {
         finish_error(c, "channel_send_failed",
                      "the worker of this function does not read: too many bytes are queued for it");
@@ -220,7 +224,7 @@ static void send_to_worker(struct engine_call *c, struct worker *w, const struct
     }
     choose_id(c);
     JSON_OWNED payload = invocation_payload(c);
-    json_t *msg = message_invoke(c->id, c->function_id, payload);
+    json_t *msg = message_invoke(c->id, f->id + f->skip, payload);
     message_set(msg, "metadata", c->metadata);
     message_set_str(msg, "traceparent", i->traceparent);
     message_set_str(msg, "baggage", i->baggage);
@@ -247,7 +251,7 @@ void invocation_start(struct engine *e, const struct invocation *i)
         return;
     }
     if (f->owner && !f->http) {
-        send_to_worker(c, f->owner, i);
+        send_to_worker(c, f, i);
         return;
     }
     c->is_local = true;
@@ -328,10 +332,47 @@ static bool is_beyond(struct worker *w, const struct message *m)
     return true;
 }
 
+/* A call that the session's rules do not allow is answered, unless it is void. */
+static bool is_forbidden(struct worker *w, const struct message *m)
+{
+    char text[MESSAGE_ID_MAX + 100];
+    enum session_verdict verdict = session_may_call(w->session, w->engine, m->function_id);
+    if (verdict == SESSION_ALLOWED)
+        return false;
+    (void)snprintf(text, sizeof(text), "function '%s' not allowed (%s)", m->function_id,
+                   verdict == SESSION_BANNED ? "remove from rbac.forbidden_functions" : "add to rbac.expose_functions");
+    if (m->action != MESSAGE_VOID)
+        call_refuse(w, m, "FORBIDDEN", text);
+    return true;
+}
+
+/* The middleware gets the call, makes the real one itself, and its answer is the call's. */
+static void call_middleware(struct worker *w, const struct message *m, const char *middleware)
+{
+    JSON_OWNED empty = json_object();
+    JSON_OWNED payload = json_pack("{s:s, s:O, s:O?, s:O, s:s?}", "function_id", m->function_id, "payload",
+                                   m->data ? m->data : empty, "action", json_get(m->body, "action"), "context",
+                                   session_context(w->session), "namespace", m->namespace);
+    struct invocation i = { .function_id = middleware,
+                            .echo_id = m->function_id,
+                            .payload = payload,
+                            .metadata = m->metadata,
+                            .traceparent = m->traceparent,
+                            .baggage = m->baggage,
+                            .caller = w,
+                            .caller_id = m->action == MESSAGE_VOID ? NULL : m->invocation_id };
+    invocation_start(w->engine, &i);
+}
+
 void invocation_from_worker(struct worker *w, const struct message *m)
 {
-    if (is_refused(w, m) || is_beyond(w, m))
+    if (is_forbidden(w, m) || is_refused(w, m) || is_beyond(w, m))
         return;
+    const char *middleware = session_middleware(w->session, w->engine, m->function_id);
+    if (middleware) {
+        call_middleware(w, m, middleware);
+        return;
+    }
     if (m->action == MESSAGE_ENQUEUE) {
         enqueue_call(w, m);
         return;

@@ -8,6 +8,7 @@
 
 struct invocation {
     const char *function_id;
+    const char *echo_id;        /* what the reply names as the function; NULL: function_id */
     json_t *payload, *metadata; /* borrowed; payload NULL: {} */
     const char *traceparent, *baggage;
     struct worker *caller;

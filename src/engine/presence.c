@@ -58,7 +58,7 @@ static void presence_tick(void *arg)
         return;
     JSON_OWNED payload = json_object();
     (void)json_object_set_new(payload, "event", json_string("functions_changed"));
-    (void)json_object_set_new(payload, "functions", introspect_functions(e, NULL));
+    (void)json_object_set_new(payload, "functions", introspect_functions(e, NULL, NULL));
     binding_set_fire(e, &e->presence->functions, payload);
 }
 

@@ -37,7 +37,7 @@ static void pubsub_publish(void *arg, struct engine_call *c, json_t *payload)
     const char *topic = json_get_str(payload, "topic", NULL);
     json_t *data = json_object_get(payload, "data");
     if (!topic || !*topic) {
-        engine_fail(c, "deserialization_error", "publish needs topic, a non-empty string");
+        engine_fail(c, topic ? "topic_not_set" : "deserialization_error", "publish needs topic, a non-empty string");
         return;
     }
     JSON_OWNED message = data ? json_incref(data) : json_null();

@@ -10,6 +10,7 @@
 #include "engine/enqueue.h"
 #include "engine/http_function.h"
 #include "engine/presence.h"
+#include "engine/session.h"
 #include "engine/worker.h"
 
 #define RESERVED "engine::"
@@ -96,6 +97,7 @@ int registry_add(struct engine *e, struct worker *owner, const struct message *m
     f->response_schema = json_incref(json_get(m->body, "response_format"));
     f->metadata = json_incref(m->metadata);
     f->http = http;
+    f->skip = strlen(session_prefix(owner->session));
     f->owner = owner;
     owner->n_functions++;
     function_put(e->remote, f);

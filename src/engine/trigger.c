@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "engine/session.h"
 #include "engine/worker.h"
 
 struct triggers {
@@ -241,6 +242,13 @@ void trigger_bind_message(struct worker *w, const struct message *m)
                                  .config = m->config,
                                  .metadata = m->metadata,
                                  .owner = w };
+    if (session_may_call(w->session, w->engine, m->function_id) != SESSION_ALLOWED) {
+        (void)err_set(&err, ERR_FORBIDDEN, 0, "function '%.100s' of namespace '%.64s' not allowed as a target",
+                      m->function_id, m->namespace ? m->namespace : "default");
+        JSON_OWNED error = message_error_body("FORBIDDEN", err.msg, NULL);
+        push_failure(w, m, error);
+        return;
+    }
     if (trigger_bind(w->engine, &wish, &err) < 0) {
         JSON_OWNED error = message_error_body("trigger_registration_failed", err.msg, NULL);
         push_failure(w, m, error);

@@ -11,6 +11,7 @@
 #include "engine/message.h"
 #include "engine/presence.h"
 #include "engine/registry.h"
+#include "engine/session.h"
 #include "engine/trigger.h"
 #include "http/ws_closing.h"
 
@@ -45,6 +46,25 @@ void worker_set_str(char **slot, const json_t *about, const char *key)
     *slot = clean;
 }
 
+/* --- messages that wait for a registration hook --- */
+
+struct held {
+    STAILQ_ENTRY(held) link;
+    size_t len;
+    char text[];
+};
+
+static struct held *held_take(struct worker *w)
+{
+    struct held *h = STAILQ_FIRST(&w->held);
+    if (h) {
+        STAILQ_REMOVE_HEAD(&w->held, link);
+        w->n_held--;
+        w->held_bytes -= h->len;
+    }
+    return h;
+}
+
 /* --- leaving --- */
 
 /* In the contract's order: functions, calls, triggers, then the watchers. */
@@ -67,6 +87,9 @@ static void worker_forget(struct worker *w)
     free(w->ip);
     json_decref(w->pid);
     json_decref(w->isolation);
+    for (struct held *h; (h = held_take(w));)
+        free(h);
+    (void)session_free(w->session);
     free(w);
 }
 
@@ -133,6 +156,80 @@ void worker_refused(const struct worker *w, const char *what)
         w->engine->on_refused(w->engine->auth_arg, w->identity, w->ip, what);
 }
 
+static void worker_process(struct worker *w, const char *data, size_t len, bool is_judged);
+
+/* A registration that waits for the operator's hook. The worker may leave meanwhile. */
+struct hook_wait {
+    struct engine *engine;
+    char worker[UUID_MAX];
+    struct message message;
+};
+
+static void worker_drain(struct worker *w)
+{
+    struct engine *e = w->engine;
+    char id[UUID_MAX];
+    (void)memcpy(id, w->id, UUID_MAX);
+    if (w->is_draining)
+        return; /* a hook that failed at once: the loop below continues with the next message */
+    w->is_draining = true;
+    bool is_alive = true; /* a message may end the worker */
+    while (is_alive && !w->is_waiting && w->n_held) {
+        CLEANUP(free_p) struct held *h = held_take(w);
+        worker_process(w, h->text, h->len, false);
+        is_alive = map_get(e->workers, id) == w;
+    }
+    if (is_alive)
+        w->is_draining = false;
+}
+
+static void hook_answered(void *arg, json_t *result, const struct engine_error *error)
+{
+    struct hook_wait *h = arg;
+    struct worker *w = map_get(h->engine->workers, h->worker);
+    if (w)
+        w->is_waiting = false;
+    if (w && !error && json_is_object(result)) {
+        size_t len;
+        CLEANUP(free_p) char *text = session_rewrite(w->session, &h->message, result, &len);
+        worker_process(w, text, len, true);
+    } else if (w) {
+        log_event(LOG_DEBUG, "engine.refused", "what", "registration", "id", h->message.id, "worker", w->id, "why",
+                  error ? error->message : "the hook's answer is not an object", NULL);
+    }
+    if (w && map_get(h->engine->workers, h->worker) == w)
+        worker_drain(w);
+    message_done(&h->message);
+    free(h);
+}
+
+/* What the session's rules do with a message. False: it is handled as it is. */
+static bool is_ruled(struct worker *w, struct message *m)
+{
+    bool is_registration =
+        m->type == MESSAGE_REGISTER_FUNCTION || m->type == MESSAGE_REGISTER_TYPE || m->type == MESSAGE_REGISTER_TRIGGER;
+    size_t len;
+    if (!w->session || (!is_registration && m->type != MESSAGE_UNREGISTER_FUNCTION))
+        return false;
+    if (!session_may_register(w->session, m))
+        return true; /* the contract: silently */
+    const char *hook = session_hook(w->session, m);
+    if (!hook) {
+        CLEANUP(free_p) char *text = session_rewrite(w->session, m, NULL, &len);
+        worker_process(w, text, len, true);
+        return true;
+    }
+    struct hook_wait *h = xzalloc(sizeof(*h));
+    JSON_OWNED payload = session_hook_payload(w->session, m);
+    h->engine = w->engine;
+    (void)memcpy(h->worker, w->id, UUID_MAX);
+    h->message = *m;
+    *m = (struct message){ 0 };
+    w->is_waiting = true;
+    engine_invoke(w->engine, hook, payload, NULL, hook_answered, h); /* may have answered */
+    return true;
+}
+
 static void worker_handle(struct worker *w, const struct message *m)
 {
     struct engine *e = w->engine;
@@ -191,18 +288,35 @@ static bool is_telemetry(const char *data, size_t len)
     return len >= 4 && (memcmp(data, "OTLP", 4) == 0 || memcmp(data, "MTRC", 4) == 0 || memcmp(data, "LOGS", 4) == 0);
 }
 
-void worker_receive(struct worker *w, bool is_text, const char *data, size_t len)
+/* is_judged: it has passed the session's rules. */
+static void worker_process(struct worker *w, const char *data, size_t len, bool is_judged)
 {
     struct err err = ERR_INIT;
-    assert(w->magic == WORKER_MAGIC);
-    if (!is_text && is_telemetry(data, len))
-        return;
     CLEANUP(message_done) struct message m = { 0 };
     if (message_read(data, len, &m, &err) < 0) {
         log_event(LOG_DEBUG, "engine.bad_message", "worker", w->id, "error", err.msg, NULL);
         return;
     }
-    worker_handle(w, &m);
+    bool can_pass = m.type == MESSAGE_RESULT || m.type == MESSAGE_PING || m.type == MESSAGE_PONG;
+    if (w->is_waiting && !is_judged && !can_pass) {
+        struct held *h = xzalloc(sizeof(*h) + len);
+        h->len = len;
+        (void)memcpy(h->text, data, len);
+        STAILQ_INSERT_TAIL(&w->held, h, link);
+        w->n_held++;
+        w->held_bytes += len;
+        if (w->n_held > SESSION_HELD_MAX || w->held_bytes > SESSION_HELD_BYTES_MAX)
+            worker_retire(w, 1008, "too many messages wait for a registration hook");
+    } else if (is_judged || !is_ruled(w, &m)) {
+        worker_handle(w, &m);
+    }
+}
+
+void worker_receive(struct worker *w, bool is_text, const char *data, size_t len)
+{
+    assert(w->magic == WORKER_MAGIC);
+    if (is_text || !is_telemetry(data, len))
+        worker_process(w, data, len, false);
 }
 
 static void worker_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
@@ -231,11 +345,12 @@ struct worker *worker_new(struct engine *e, const char *peer)
     uuid_new(w->token);
     LIST_INIT(&w->started);
     LIST_INIT(&w->running);
+    STAILQ_INIT(&w->held);
     map_set(e->workers, w->id, w);
     return w;
 }
 
-void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass)
+void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pass)
 {
     static const struct ws_events events = { .on_message = worker_message,
                                              .on_close = worker_closed,
@@ -246,7 +361,8 @@ void worker_accept(struct engine *e, struct http_req *r, const struct worker_pas
         return;
     struct worker *w = worker_new(e, peer);
     w->ws = ws;
-    w->has_identity = e->auth != NULL;
+    w->has_identity = e->auth != NULL && !pass->is_anonymous;
+    w->session = STEAL(pass->session);
     w->is_limited = pass->verdict == ENGINE_LIMITED;
     memcpy(w->identity, pass->identity, sizeof(w->identity));
     ws_set_arg(ws, w);

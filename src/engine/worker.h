@@ -3,6 +3,9 @@
 #include "engine/engine_core.h"
 #include "http/ws.h"
 
+struct held;
+STAILQ_HEAD(held_list, held);
+
 struct worker {
     unsigned magic;
     struct engine *engine;
@@ -14,6 +17,11 @@ struct worker {
     int64_t connected_ms;
     char identity[ENGINE_ID_MAX]; /* identity from auth; has_identity: auth was asked */
     bool has_identity;
+    struct session *session; /* NULL: no rules */
+    struct held_list held;   /* messages that wait for a registration hook */
+    size_t n_held, held_bytes;
+    bool is_draining;
+    bool is_waiting; /* for a hook */
     bool is_limited; /* may call functions that check their caller, and nothing else */
     size_t n_functions, n_bindings, n_types;
     size_t n_started, n_running; /* calls it waits for, calls it carries out */
@@ -24,8 +32,10 @@ struct worker {
 struct worker_pass {
     enum engine_verdict verdict;
     char identity[ENGINE_ID_MAX];
+    bool is_anonymous;       /* a function has judged it: it has no identity of the server */
+    struct session *session; /* taken by worker_accept() */
 };
-void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass);
+void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pass);
 /* Without a connection: what it is sent is dropped. For worker_accept() and tests. */
 struct worker *worker_new(struct engine *e, const char *peer);
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */

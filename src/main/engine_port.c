@@ -50,6 +50,7 @@ int engine_port_new(struct manager *m, struct api *a, const char *data_dir, stru
                                       .auth_arg = a,
                                       .name = WORKER_NAME,
                                       .version = API_VERSION,
+                                      .port = (uint16_t)s->engine_port,
                                       .data_dir = data_dir,
                                       .workers = s->engine_workers,
                                       .trust = &p->trust };
@@ -61,8 +62,12 @@ int engine_port_new(struct manager *m, struct api *a, const char *data_dir, stru
         if (r == 0)
             r = http_server_new(m->loop, &app, &limits, &p->server, err);
         p->n_more = engine_listeners(p->engine, p->more);
-        for (size_t i = 0; r == 0 && i < p->n_more; i++)
-            r = http_server_new(m->loop, &p->more[i].app, &limits, &p->servers[i], err);
+        for (size_t i = 0; r == 0 && i < p->n_more; i++) {
+            struct http_limits its = limits;
+            if (p->more[i].head_ms)
+                its.head_ms = p->more[i].head_ms;
+            r = http_server_new(m->loop, &p->more[i].app, &its, &p->servers[i], err);
+        }
     }
     if (r == 0 && *s->engine_url)
         r = remote_engine_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
