@@ -24,6 +24,7 @@ static const struct {
     { "registertrigger", MESSAGE_REGISTER_TRIGGER },
     { "unregistertrigger", MESSAGE_UNREGISTER_TRIGGER },
     { "triggerregistrationresult", MESSAGE_TRIGGER_RESULT },
+    { "observe", MESSAGE_OBSERVE },
     { "workerregistered", MESSAGE_WORKER_REGISTERED },
     { "error", MESSAGE_ERROR },
 };
@@ -173,6 +174,7 @@ static int take_members(struct message *m, struct err *err)
     case MESSAGE_UNREGISTER_FUNCTION:
     case MESSAGE_REGISTER_TYPE:
     case MESSAGE_UNREGISTER_TYPE:
+    case MESSAGE_OBSERVE:
         return take_id(m->body, "id", &m->id, err);
     case MESSAGE_INVOKE:
         return take_invoke(m, err);

@@ -25,6 +25,7 @@ enum message_type {
     MESSAGE_REGISTER_TRIGGER,
     MESSAGE_UNREGISTER_TRIGGER,
     MESSAGE_TRIGGER_RESULT,
+    MESSAGE_OBSERVE,           /* of newer clients: answered as not supported */
     MESSAGE_WORKER_REGISTERED, /* from an engine to us as its worker */
     MESSAGE_ERROR,             /* the same, before a session */
 };

@@ -140,6 +140,7 @@ static bool is_too_much(const struct worker *w, const struct message *m)
     case MESSAGE_UNREGISTER_TYPE:
     case MESSAGE_UNREGISTER_TRIGGER:
     case MESSAGE_TRIGGER_RESULT:
+    case MESSAGE_OBSERVE:
     case MESSAGE_BLANK:
     case MESSAGE_UNKNOWN:
     case MESSAGE_PONG:
@@ -273,6 +274,12 @@ static void worker_handle(struct worker *w, const struct message *m)
     case MESSAGE_TRIGGER_RESULT:
         trigger_report(e, w, m);
         break;
+    case MESSAGE_OBSERVE: {
+        JSON_OWNED error = message_error_body("UNSUPPORTED", "this engine does not offer observers", NULL);
+        worker_send(w, json_pack("{s:s, s:s, s:s, s:O}", "type", "observeresult", "id", m->id, "state", "error",
+                                 "error", error));
+        break;
+    }
     case MESSAGE_BLANK:
     case MESSAGE_UNKNOWN:
     case MESSAGE_PONG:

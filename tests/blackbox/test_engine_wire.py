@@ -218,3 +218,18 @@ def test_stop_tells_workers():
         server.proc.terminate()
         assert w.ws.closed().code == 1001
         w.cut()
+
+
+def test_messages_of_newer_clients_break_nothing(new_worker):
+    w = new_worker()
+    assert "features" not in w.greeting
+    w.send(type="observe", id="o1", source={"function_id": "x"}, target={"function_id": "y"})
+    got = w.expect("observeresult", id="o1")
+    assert got["state"] == "error" and got["error"]["code"] == "UNSUPPORTED"
+    for kind in ("unobserve", "observerack", "invocationsobserved", "localinvocationstats"):
+        w.send(type=kind, id="o1", function_id="x", items=[], functions=[])
+    w.register("n::f", args_format={}, private=False, observable=True)
+    assert w.call("engine::workers::register", {"name": "n", "features": ["observe.v1", "large-messages.v1"]}) == {"success": True}
+    call = w.ask("n::f", {}, caller={"x": 1}, observe_depth=0, activation="a")
+    w.reply(w.asked("n::f"), 1)
+    assert w.answer_to(call) == 1 and w.seen == []
