@@ -128,13 +128,12 @@ static void wire_redial(void *arg)
 
 static int connect_engine(struct wire *w, const struct wire_where *where, struct err *err)
 {
-    int64_t end_ms = clock_mono_us() / 1000 + (where->patience_ms > 0 ? where->patience_ms : HANDSHAKE_MS);
+    int64_t end_ms = clock_mono_us() / 1000 + where->patience_ms;
     for (;;) {
         int r = dial(w, err);
         if (r < 0)
             return r;
-        int64_t left_ms = end_ms - clock_mono_us() / 1000;
-        r = wire_wait(w, &w->has_handshake, left_ms > 0 ? left_ms : 0, NULL);
+        r = wire_wait(w, &w->has_handshake, HANDSHAKE_MS, NULL);
         if (r == 0) {
             wire_register(w, where->name);
             return 0;
@@ -146,9 +145,9 @@ static int connect_engine(struct wire *w, const struct wire_where *where, struct
             strstr(w->why, "TLS"))
             return err_set(err, ERR_UNAUTHORIZED, 0, "the engine at %s:%u refused the connection: %s", w->host, w->port,
                            w->why);
-        if (where->patience_ms <= 0 || clock_mono_us() / 1000 + AGAIN_MS >= end_ms)
-            return err_set(err, ERR_TIMEOUT, 0, "the engine is not running on port %u of %s%s%s", w->port, w->host,
-                           *w->why ? ": " : "", w->why);
+        if (clock_mono_us() / 1000 + AGAIN_MS >= end_ms)
+            return err_set(err, ERR_TIMEOUT, 0, "the engine is not running on port %u of %s%s%s (`iii serve` starts one)",
+                           w->port, w->host, *w->why ? ": " : "", w->why);
         timer_set(w->redial, AGAIN_MS, 0);
         loop_run(w->loop);
     }

@@ -12,7 +12,8 @@
 #include "cli/payload.h"
 #include "cli/usage.h"
 
-enum { TIMEOUT_MS = 30000, HELP_WAIT_MS = 3000, STDIN_MAX = 64 * 1024 * 1024, NAME_MAX_BYTES = 40 };
+/* STARTING_MS: for an engine that is being started at this moment. */
+enum { TIMEOUT_MS = 30000, STARTING_MS = 800, HELP_WAIT_MS = 3000, STDIN_MAX = 64 * 1024 * 1024, NAME_MAX_BYTES = 40 };
 
 static int complain(const char *text)
 {
@@ -51,17 +52,15 @@ static int call_and_print(const struct verbs_args *a, const char *function, cons
     if (verbs_number(a, "timeout-ms", 1, INT64_MAX / 2000, &timeout_ms) < 0 ||
         engine_connect_where(a, "localhost", "iii-cli:trigger", &where) != 0)
         return 2;
-    where.patience_ms = timeout_ms;
+    where.patience_ms = timeout_ms < STARTING_MS ? timeout_ms : STARTING_MS;
     int r = wire_open(&where, &w, &err);
     if (r == 0) {
         wire_ask(w, function, payload, verbs_value(a, "namespace"), &answer);
         r = wire_wait(w, &answer.is_there, timeout_ms, &err);
     }
-    if (r == -ETIMEDOUT) {
-        (void)fprintf(
-            stderr,
-            "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
-            timeout_ms, where.host, where.port);
+    if (w && r == -ETIMEDOUT) {
+        (void)fprintf(stderr, "Error: timed out: no answer of the engine at %s:%u after %lld ms (--timeout-ms)\n",
+                      where.host, where.port, timeout_ms);
         return 1;
     }
     if (r < 0)
