@@ -1,3 +1,7 @@
+/* One attempt to connect: look up the name on a pool thread, try the addresses one after the other, then the TLS
+ * handshake if there is a context, all under one timer. The lookup may outlive the dial: it keeps its own memory, and a
+ * dial that is freed meanwhile is NULL there. An address that dial_only()'s function refuses is skipped, after the
+ * lookup, so that a name cannot get around the rule. The owner hears exactly once, never from inside dial_*(). */
 #include "http/dial.h"
 
 #include <errno.h>
