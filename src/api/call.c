@@ -556,6 +556,15 @@ static void explain_body(const struct call *c, struct err *err)
                        " (the body was not read: send Content-Type: application/json)");
 }
 
+bool call_has_other_body(const struct call *c)
+{
+    size_t len = 0;
+    const char *body = c->http ? http_req_body(c->http, &len) : NULL;
+    size_t blank = body ? strspn(body, " \t\r\n") : 0;
+    return body && blank < len &&
+           (params_is_ignored(http_req_header(c->http, "content-type"), body, len) || body[blank] != '{');
+}
+
 void call_fail(struct call *c, const struct err *why)
 {
     struct err explained = *why, *err = &explained;

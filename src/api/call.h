@@ -43,9 +43,11 @@ const char *call_view(const struct call *c);           /* the only tenant whose 
 struct manager *call_manager(const struct call *c);
 struct api *call_api(const struct call *c);
 struct loop *call_loop(const struct call *c);
-struct http_req *call_http(const struct call *c);                /* NULL when it did not come over HTTP */
-struct engine_call *call_engine(const struct call *c);           /* NULL when it did not come through the engine */
-struct fn_part *call_fn(const struct call *c);                   /* what OP_FUNCTION rows have more; else NULL */
+struct http_req *call_http(const struct call *c);      /* NULL when it did not come over HTTP */
+struct engine_call *call_engine(const struct call *c); /* NULL when it did not come through the engine */
+struct fn_part *call_fn(const struct call *c);         /* what OP_FUNCTION rows have more; else NULL */
+/* It came with a body, but none that holds fields: another type, or JSON that is no object. */
+bool call_has_other_body(const struct call *c);
 const char *call_header(const struct call *c, const char *name); /* NULL when absent or not HTTP */
 int64_t call_started_us(const struct call *c);
 /* The W3C trace context to hand to what the call starts; false: there is none. */

@@ -219,8 +219,8 @@ static int prepare(struct exec *e)
     if (s->slots >= policy->max_execs)
         return fn_set_fault(
             c, "S003",
-            "sandbox %s already runs %lld commands (max_concurrent_exec_per_sandbox); commands are not queued",
-            call_fn(c)->sandbox_id, (long long)policy->max_execs);
+            "sandbox %s already runs %lld command%s (max_concurrent_exec_per_sandbox); commands are not queued",
+            call_fn(c)->sandbox_id, (long long)policy->max_execs, policy->max_execs == 1 ? "" : "s");
     s->slots++;
     e->has_slot = true;
     r = fn_read_base64(c, "stdin", &e->input);

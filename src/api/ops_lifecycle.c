@@ -17,6 +17,10 @@ void api_sandbox_create(struct call *c)
         call_fail(c, &err);
         return;
     }
+    if (!config.image && call_has_other_body(c)) { /* the default image would hide that what was sent was not read */
+        call_error(c, ERR_INVALID, "image name is empty");
+        return;
+    }
     struct create_plan plan = { .config = &config, .by = call_by(c) };
     manager_create(call_manager(c), &plan, handlers_answer, c);
 }

@@ -201,7 +201,8 @@ json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
     }
     /* The contract's rule for the 95th percentile: sorted durations at floor(0.95 n). */
     qsort(durations, n, sizeof(*durations), by_size);
-    double p95 = n ? (double)durations[n * 95 / 100] : 0;
+    size_t at = n * 95 / 100;
+    double p95 = n ? (double)durations[at] : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:o}", "totalRequests", (json_int_t)n, "totalErrors", errors, "avgDuration",
                      n ? sum / (double)n : 0.0, "p95Duration", p95, "functionCounts", counts);
 }

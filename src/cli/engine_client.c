@@ -146,8 +146,9 @@ static int connect_engine(struct wire *w, const struct wire_where *where, struct
             return err_set(err, ERR_UNAUTHORIZED, 0, "the engine at %s:%u refused the connection: %s", w->host, w->port,
                            w->why);
         if (clock_mono_us() / 1000 + AGAIN_MS >= end_ms)
-            return err_set(err, ERR_TIMEOUT, 0, "the engine is not running on port %u of %s%s%s (`iii serve` starts one)",
-                           w->port, w->host, *w->why ? ": " : "", w->why);
+            return err_set(err, ERR_TIMEOUT, 0,
+                           "the engine is not running on port %u of %s%s%s (`iii serve` starts one)", w->port, w->host,
+                           *w->why ? ": " : "", w->why);
         timer_set(w->redial, AGAIN_MS, 0);
         loop_run(w->loop);
     }

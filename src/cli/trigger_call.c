@@ -42,7 +42,29 @@ static int read_payload(const struct verbs_args *a, json_t **ret, struct err *er
 
 /* --- calling --- */
 
-static int call_and_print(const struct verbs_args *a, const char *function, const json_t *payload)
+/* key=value is JSON when it parses as JSON. Where the function wants a string it stays the text that was typed:
+ * cmd=true, content='{"a":1}'. The engine is asked only when that could matter. */
+static void keep_texts(struct wire *w, const struct verbs_args *a, json_t *payload)
+{
+    CLEANUP(wire_answer_done) struct wire_answer info = { 0 };
+    JSON_OWNED question = json_pack("{s:s}", "function_id", a->words[0]);
+    for (int i = 1; question && i < a->n_words; i++) {
+        const char *equals = strchr(a->words[i], '=');
+        CLEANUP(free_p) char *key = xstrndup(a->words[i], (size_t)(equals - a->words[i]));
+        const json_t *value = json_object_get(payload, key);
+        if (json_is_string(value) || json_is_null(value))
+            continue;
+        if (!info.is_there && wire_call(w, "engine::functions::info", question, HELP_WAIT_MS, &info, NULL) < 0)
+            return; /* the call itself says what is wrong */
+        const json_t *about = json_get(json_get(json_get(info.result, "request_schema"), "properties"), key);
+        const char *first = json_get_str(json_array_get(json_get(about, "anyOf"), 0), "type", "");
+        bool is_text_or_channel = strcmp(first, "string") == 0 && !json_object_get(value, "channel_id");
+        if (strcmp(json_get_str(about, "type", ""), "string") == 0 || is_text_or_channel)
+            (void)json_object_set_new(payload, key, json_text(equals + 1, strlen(equals + 1)));
+    }
+}
+
+static int call_and_print(const struct verbs_args *a, const char *function, json_t *payload)
 {
     struct wire_where where;
     struct err err = ERR_INIT;
@@ -55,6 +77,7 @@ static int call_and_print(const struct verbs_args *a, const char *function, cons
     where.patience_ms = timeout_ms < STARTING_MS ? timeout_ms : STARTING_MS;
     int r = wire_open(&where, &w, &err);
     if (r == 0) {
+        keep_texts(w, a, payload);
         wire_ask(w, function, payload, verbs_value(a, "namespace"), &answer);
         r = wire_wait(w, &answer.is_there, timeout_ms, &err);
     }

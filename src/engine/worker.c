@@ -1,8 +1,8 @@
-/* One connected worker, from its upgrade to its end. A message is parsed (message.c), judged by the worker's session when
- * its listener has rules (session.c), and handed to the registry, a trigger or an invocation. While a registration hook
- * runs, later messages wait in `held`, so that each socket keeps its order; they are bounded in number and bytes. A worker
- * that does not read is held back before it can fill memory, except for replies that others wait for. Leaving follows
- * the contract's order: functions, calls, triggers, then those who watch. */
+/* One connected worker, from its upgrade to its end. A message is parsed (message.c), judged by the worker's session
+ * when its listener has rules (session.c), and handed to the registry, a trigger or an invocation. While a registration
+ * hook runs, later messages wait in `held`, so that each socket keeps its order; they are bounded in number and bytes.
+ * A worker that does not read is held back before it can fill memory, except for replies that others wait for. Leaving
+ * follows the contract's order: functions, calls, triggers, then those who watch. */
 #include "engine/worker.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* The JSON of archives and registries, all of it untrusted: docker-save manifests, OCI indexes and manifests, image
- * configurations. Each parser checks kinds, counts and lengths (image_limits.h) and returns owned copies; nothing of the
- * document is kept. What a configuration states beyond what a sandbox uses (labels, ports, health check …) is kept as
- * `more`, member by member from the table below, so that an export can state it again. */
+ * configurations. Each parser checks kinds, counts and lengths (image_limits.h) and returns owned copies; nothing of
+ * the document is kept. What a configuration states beyond what a sandbox uses (labels, ports, health check …) is kept
+ * as `more`, member by member from the table below, so that an export can state it again. */
 #include "image/manifest.h"
 
 #include <stdlib.h>

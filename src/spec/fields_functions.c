@@ -94,7 +94,7 @@ const struct field fields_fn_path[] = { SANDBOX, PATH, END };
 const struct field fields_fn_write[] = {
     SANDBOX,
     PATH,
-    { "content", "Text, or the read end of a channel", FIELD_ANY },
+    { "content", "Text, or the read end of a channel", FIELD_ANY, FIELD_BYTES },
     TEXT("content_b64", 0, "Bytes, base64"),
     MODE(0),
     FLAG("parents", "Whether to make missing parents", "false"),

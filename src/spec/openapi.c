@@ -95,7 +95,8 @@ static json_t *type_schema(const struct field *f)
     case FIELD_ANY:
         break;
     }
-    return json_object();
+    return f->flags & FIELD_BYTES ? json_pack("{s:[{s:s}, {s:s}]}", "anyOf", "type", "string", "type", "object")
+                                  : json_object();
 }
 
 json_t *spec_field_schema(const struct field *f)

@@ -27,7 +27,7 @@ enum field_flag {
     FIELD_LENIENT = 4, /* a value of the wrong type counts as absent */
     FIELD_PATH = 8,    /* part of the path (":id"); strings only */
     FIELD_SECRET = 16, /* never logged */
-    FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length */
+    FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length. With FIELD_ANY: text or an object */
     FIELD_SCALAR = 64, /* a number or boolean becomes its JSON text; in lists each entry does */
     FIELD_JSON = 128,  /* the JSON type itself: text does not count as a number or boolean */
 };

@@ -108,8 +108,12 @@ def _import(binary, data_dir, name, rootfs):
 def _tag(data_dir, name, other):
     """A second name of an image without a second import, which takes seconds."""
     folder = data_dir / "images" / "images"
-    record = json.loads((folder / f"{hashlib.sha256(name.encode()).hexdigest()}.json").read_text())
-    (folder / f"{hashlib.sha256(other.encode()).hexdigest()}.json").write_text(json.dumps({**record, "name": other}))
+
+    def file_of(bare):
+        canonical = f"docker.io/library/{bare}" + ("" if ":" in bare else ":latest")
+        return folder / f"{hashlib.sha256(canonical.encode()).hexdigest()}.json"
+
+    file_of(other).write_text(json.dumps({**json.loads(file_of(name).read_text()), "name": other}))
 
 
 def _make(binary, start_server, target):

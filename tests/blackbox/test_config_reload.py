@@ -109,7 +109,7 @@ def test_calls_under_way_end_by_what_they_began_with(op):
     call = op.fn.ask("exec", sandbox_id=box, cmd="sh", args=["-c", "while [ ! -e /tmp/go ]; do sleep 0.05; done; echo done"])
     op.replace(block([], max_exec_timeout_ms=1, max_concurrent_sandboxes=0))
     op.wait()
-    assert "after 1 ms" in op.fn.fault("exec", "S200", sandbox_id=box, cmd="sleep", args=["60"])["message"]
+    assert "after 1ms" in op.fn.fault("exec", "S200", sandbox_id=box, cmd="sleep", args=["60"])["message"]
     op.fn.call("fs::write", sandbox_id=box, path="/tmp/go", content="")
     assert op.fn.answer(call)["stdout"] == "done\n"
     op.fn.fault("create", "S400", image="python")

@@ -165,7 +165,7 @@ def test_exec_output_is_shown_as_it_comes(server, env, sb):
     try:
         assert proc.stdout.readline() == b"first\n"
         assert proc.poll() is None
-        assert harness.run_cli("sandbox", "exec", sb, "--", "touch", "/srv/go", env={"III_ENGINE_PORT": server.engine_port}).returncode == 0
+        assert harness.run_cli("trigger", "sandbox::fs::write", f"sandbox_id={sb}", "path=/srv/go", "content=", env={"III_ENGINE_PORT": server.engine_port}).returncode == 0
         assert proc.stdout.read() == b"last\n" and proc.wait(harness.DEADLINE_S) == 0
     finally:
         proc.kill()
@@ -414,6 +414,16 @@ def test_sandbox_errors_can_be_parsed(sh):
     done = sh("iii trigger sandbox::create image=nope")
     message = json.loads(done.stderr[7:])["message"]
     assert done.returncode == 1 and message.startswith("handler error: ") and json.loads(message[15:])["code"] == "S100"
+
+
+def test_a_value_is_a_string_where_the_function_wants_one(sh):
+    sandbox = json.loads(sh("iii trigger sandbox::create image=python").stdout)["sandbox_id"]
+    assert json.loads(sh(f"iii trigger sandbox::exec sandbox_id={sandbox} cmd=true").stdout)["exit_code"] == 0
+    for text in ('{"a":1}', "[1, 2]", "true", "12", '"quoted"'):
+        sh(f"iii trigger sandbox::fs::write sandbox_id={sandbox} path=/srv/typed content='{text}'")
+        done = sh(f"iii trigger sandbox::exec sandbox_id={sandbox} cmd=cat args='[\"/srv/typed\"]'")
+        assert json.loads(done.stdout)["stdout"] == (text if text != '"quoted"' else "quoted")
+    assert json.loads(sh(f"iii trigger sandbox::stop sandbox_id={sandbox}").stdout)["stopped"]
 
 
 def test_a_late_answer_times_out(sh, demo):

@@ -20,7 +20,7 @@ def round_of_work(server):
             assert caller.post(f"/sandboxes/{sid}/exec", {"command": "sleep 99974", "timeout": 1}).status == 504 if sid == ids[0] else True
         copy = caller.ok("POST", f"/sandboxes/{ids[0]}/clone")["id"]
         caller.ok("POST", f"/sandboxes/{ids[1]}/pause")
-        for bad in ({}, {"image": "nothing-here"}, {"image": "python", "env": {"A": 1}}):
+        for bad in ({"image": ""}, {"image": "nothing-here"}, {"image": "python", "env": {"A": 1}}):
             assert caller.post("/sandboxes", bad).status >= 400
         abandon(server, ids[2], "sleep 99975")
         abandon(server, ids[3], "yes")

@@ -18,7 +18,7 @@ def nothing_half_made(client):
     assert client.ok("GET", "/metrics")["activeSandboxes"] == before
 
 
-@pytest.mark.parametrize("body", [{}, {"image": ""}, {"image": None}, {"image": 5}, {"image": "a/../b"}, {"image": "py$thon"},
+@pytest.mark.parametrize("body", [{"image": ""}, {"image": 5}, {"image": "a/../b"}, {"image": "py$thon"},
                                   {"image": "x" * 300}, {"image": "python", "env": {"A": 5}}, {"image": "python", "metadata": {"A": []}},
                                   {"image": "python", "env": {"A": None}}, {"image": "py\nthon"}])
 def test_create_refused(client, body):

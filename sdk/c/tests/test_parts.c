@@ -216,7 +216,7 @@ static iii_client *client_of(const struct fake *f, int timeout_ms)
     return client;
 }
 
-static void the_default_image_is_sent_but_not_beside_a_template(void)
+static void only_what_was_given_is_sent(void)
 {
     struct fake f = { .count = 3, .answers = { OK_SANDBOX, OK_SANDBOX, OK_SANDBOX } };
     start(&f);
@@ -233,7 +233,7 @@ static void the_default_image_is_sent_but_not_beside_a_template(void)
     stop(&f);
     CHECK(strncmp(f.requests[0], "POST /sandbox/sandboxes HTTP/1.1\r\n", 34) == 0);
     CHECK(strstr(f.requests[0], "Authorization: Bearer secret\r\n") != NULL);
-    CHECK_TEXT(strstr(f.requests[0], "\r\n\r\n"), "\r\n\r\n{}");
+    CHECK_TEXT(strstr(f.requests[0], "\r\n\r\n"), "\r\n\r\n");
     CHECK_TEXT(strstr(f.requests[1], "\r\n\r\n"), "\r\n\r\n{\"template\":\"python-data\"}");
     CHECK_TEXT(strstr(f.requests[2], "\r\n\r\n"),
                "\r\n\r\n{\"image\":\"mine\",\"memory\":64,\"template\":\"python-data\"}");
@@ -338,7 +338,7 @@ int main(void)
     answers_become_structs();
     one_answer_or_a_list();
     what_is_not_as_described_is_refused();
-    the_default_image_is_sent_but_not_beside_a_template();
+    only_what_was_given_is_sent();
     a_read_is_tried_again_and_a_change_is_not();
     a_change_with_a_key_is_tried_again();
     silence_ends_after_the_time();
