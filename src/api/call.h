@@ -46,7 +46,7 @@ struct loop *call_loop(const struct call *c);
 struct http_req *call_http(const struct call *c);      /* NULL when it did not come over HTTP */
 struct engine_call *call_engine(const struct call *c); /* NULL when it did not come through the engine */
 struct fn_part *call_fn(const struct call *c);         /* what OP_FUNCTION rows have more; else NULL */
-/* It came with a body, but none that holds fields: another type, or JSON that is no object. */
+/* It came with a body, but none that holds fields: another type, or JSON that is not an object. */
 bool call_has_other_body(const struct call *c);
 const char *call_header(const struct call *c, const char *name); /* NULL when absent or not HTTP */
 int64_t call_started_us(const struct call *c);
