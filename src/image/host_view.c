@@ -25,6 +25,7 @@
 
 #define SKELETON_VERSION "1" /* increase it when the generated content below changes */
 #define VERSIONS_FILE    "host-versions.json"
+#define PATHS            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/iii/bin"
 #define COPY_FILE_MAX    (16 << 20)
 #define COPY_TOTAL_MAX   (128 << 20)
 #define COPY_ENTRIES_MAX 20000
@@ -62,9 +63,8 @@ static const struct {
     { "etc/resolv.conf", "" },
     { "etc/machine-id", "" },
     { "etc/fstab", "" },
-    { "etc/environment",
-      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/iii/bin\nLANG=C.UTF-8\n" },
-    { "etc/profile", "export PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/iii/bin}\n"
+    { "etc/environment", "PATH=" PATHS "\nLANG=C.UTF-8\n" },
+    { "etc/profile", "export PATH=${PATH:-" PATHS "}\n"
                      "export LANG=${LANG:-C.UTF-8}\n" },
     { "etc/shells", "/bin/sh\n/bin/bash\n" },
 };
@@ -434,9 +434,12 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
 void host_view_config(struct manifest_config *ret)
 {
     *ret = (struct manifest_config){ .is_host = true };
-    ret->env = xzalloc(3 * sizeof(*ret->env));
-    ret->env[0] = xstrdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/iii/bin");
-    ret->env[1] = xstrdup("LANG=C.UTF-8");
+    /* /usr is read-only: pip falls back to the folders of the user, npm is told. */
+    static const char *const env[] = { "PATH=/root/.local/bin:" PATHS, "LANG=C.UTF-8", "NPM_CONFIG_PREFIX=/root/.local",
+                                       "NODE_PATH=/root/.local/lib/node_modules" };
+    ret->env = xzalloc((sizeof(env) / sizeof(*env) + 1) * sizeof(*ret->env));
+    for (size_t i = 0; i < sizeof(env) / sizeof(*env); i++)
+        ret->env[i] = xstrdup(env[i]);
     ret->cmd = xzalloc(2 * sizeof(*ret->cmd));
     ret->cmd[0] = xstrdup("/bin/sh");
 }

@@ -148,7 +148,10 @@ static void on_code_exited(void *arg, const struct command_result *res, const st
     } else if (i->installer && res->exit.code) {
         const struct buf *said = res->err.len ? &res->err : &res->out;
         size_t len = said->len < 250 ? said->len : 250;
-        (void)err_set(&why, ERR_INVALID, 0, "%s failed with code %d: %.*s", i->installer->manager, res->exit.code,
+        (void)err_set(&why, ERR_INVALID, 0, "%s failed with code %d%s: %.*s", i->installer->manager, res->exit.code,
+                      i->s->config.has_network ? ""
+                                               : " (the sandbox has no network: create it with \"network\": true, or "
+                                                 "upload the package and install the file)",
                       (int)len, buf_text(said) + said->len - len);
     }
     json_t *reply = why.code ? NULL : json_pack("{s:o}", "output", json_text(buf_text(&res->out), res->out.len));
@@ -161,16 +164,16 @@ static void on_code_exited(void *arg, const struct command_result *res, const st
 
 static const struct command_events events = { .on_done = on_code_exited };
 
-/* Modules that npm put beside the work are found although the code's file is elsewhere. */
+/* Modules that npm put beside the work are found although the code's file is elsewhere; those of the image, too. */
 static char **environment(struct sandbox *s)
 {
     char **env = NULL;
     for (const char *const *e = sandbox_env(s); *e; e++)
         strlist_add(&env, *e);
-    if (!strlist_env_get(env, "NODE_PATH")) {
-        CLEANUP(free_p) char *modules = xasprintf("%s/node_modules", sandbox_workdir(s));
-        strlist_env_set(&env, "NODE_PATH", modules);
-    }
+    const char *others = strlist_env_get(env, "NODE_PATH");
+    CLEANUP(free_p)
+    char *modules = xasprintf("%s/node_modules%s%s", sandbox_workdir(s), others ? ":" : "", others ? others : "");
+    strlist_env_set(&env, "NODE_PATH", modules);
     return env;
 }
 
@@ -279,8 +282,6 @@ int interpreter_install(struct sandbox *s, const char *manager, const json_t *pa
     }
     CLEANUP(strlist_free_p) char **env = environment(s);
     strlist_env_set(&env, "DEBIAN_FRONTEND", "noninteractive");
-    strlist_env_set(&env, "PIP_ROOT_USER_ACTION", "ignore");
-    strlist_env_set(&env, "PIP_BREAK_SYSTEM_PACKAGES", "1"); /* the system is the sandbox's own */
     struct interpreter *i = new_request(s, fn, arg);
     i->installer = installer;
     struct command_plan plan = { .argv = (const char *const *)argv,

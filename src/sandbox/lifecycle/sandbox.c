@@ -224,6 +224,12 @@ const char *const *sandbox_env(struct sandbox *s)
         strlist_env_set(&env, "PATH", DEFAULT_PATH);
         strlist_env_set(&env, "HOME", "/root");
         strlist_env_set(&env, "HOSTNAME", s->id);
+        strlist_env_set(&env, "PIP_BREAK_SYSTEM_PACKAGES", "1"); /* the system is the sandbox's own */
+        strlist_env_set(&env, "PIP_ROOT_USER_ACTION", "ignore");
+        if (!s->config.has_network) { /* an install that cannot succeed fails at once */
+            strlist_env_set(&env, "PIP_RETRIES", "0");
+            strlist_env_set(&env, "NPM_CONFIG_FETCH_RETRIES", "0");
+        }
         for (char **p = s->image_env; p && *p; p++) {
             const char *eq = strchr(*p, '=');
             if (!eq)

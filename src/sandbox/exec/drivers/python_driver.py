@@ -52,9 +52,11 @@ def read_exactly(fd, length):
 # What contexts want ready, loaded once before the first fork.
 import ast  # noqa: E402
 import builtins  # noqa: E402
+import importlib  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
 import linecache  # noqa: E402
+import site  # noqa: E402
 import threading  # noqa: E402
 import traceback  # noqa: E402
 import types  # noqa: E402
@@ -118,6 +120,15 @@ class Pump(threading.Thread):
             pass
 
 
+def site_folders():
+    """Where installs put packages, each with the time of its last change; None: it does not exist."""
+    folders = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])
+    return {folder: os.stat(folder).st_mtime_ns if os.path.isdir(folder) else None for folder in folders}
+
+
+SITES = site_folders()  # what sys.path is of
+
+
 def clean(text):
     """Text that any JSON reader takes: no half of a surrogate pair, no NUL."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
@@ -133,7 +144,7 @@ class Context:
 
     def __init__(self, fd):
         self.fd, self.number, self.count, self.pid = fd, 0, 0, os.getpid()
-        self.loop = None
+        self.loop, self.sites = None, dict(SITES)
         self.module = types.ModuleType("__main__")
         self.module.__builtins__ = builtins
         sys.modules["__main__"] = self.module
@@ -179,6 +190,7 @@ class Context:
         if sys.stdin.closed:  # exit() does that
             sys.stdin = sys.__stdin__ = open(os.devnull, encoding="utf-8")
         try:
+            self.find_new_packages()
             signal.signal(signal.SIGINT, signal.default_int_handler)
             value = self.run(code)
             if value is not None:
@@ -198,6 +210,15 @@ class Context:
                 pass  # the snippet closed it
         self.pump.drain(self.pump.ends)
         send_long(self.number, b"d", json.dumps(done).encode())
+
+    def find_new_packages(self):
+        """What was installed since the last cell can be imported, also from a folder that did not exist then."""
+        sites = site_folders()
+        for folder, time in sites.items():
+            if time is not None and time != self.sites.get(folder):
+                site.addsitedir(folder)
+                importlib.invalidate_caches()
+        self.sites = sites
 
     def run(self, code):
         name = "<cell %d>" % self.count
