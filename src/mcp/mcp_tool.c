@@ -2,7 +2,7 @@
  * contract at fixed places, then the others in order. Nothing here has state, except the two lists of descriptions that
  * are built at first use.
  *
- * A row's args is a small language, one struct word for each argument: "shown:field=default~unless(choices)", with "!"
+ * A row's args is a small language, one struct word for each argument: "shown:field=default(choices)", with "!"
  * for a fixed value that clients do not see and "@" instead of ":" for seconds from now. next_word() parses it. From
  * the words come the input schema, with the types and limits of the operation's fields, and the parameters of a call,
  * which must pass spec_check(). Rows are ours and a test reads each; arguments are untrusted, and a bad one is
@@ -84,7 +84,6 @@ bool mcp_tool_is_chosen(const struct mcp_tool *t, const char *choice)
 struct word {
     char shown[NAME_MAX_BYTES], field[NAME_MAX_BYTES];
     char fallback[TEXT_MAX_BYTES]; /* "": none */
-    char unless[NAME_MAX_BYTES];   /* the fallback is left out when this argument is given */
     char choices[TEXT_MAX_BYTES];  /* "": the field's */
     bool is_fixed, is_from_now;
 };
@@ -105,19 +104,15 @@ static bool next_word(const char **at, struct word *ret)
         return false;
     ret->is_fixed = **at == '!';
     *at += ret->is_fixed;
-    copy_part(at, " :@=~(", ret->shown, sizeof(ret->shown));
+    copy_part(at, " :@=(", ret->shown, sizeof(ret->shown));
     (void)snprintf(ret->field, sizeof(ret->field), "%s", ret->shown);
     if (**at == ':' || **at == '@') {
         ret->is_from_now = *(*at)++ == '@';
-        copy_part(at, " =~(", ret->field, sizeof(ret->field));
+        copy_part(at, " =(", ret->field, sizeof(ret->field));
     }
     if (**at == '=') {
         (*at)++;
-        copy_part(at, " ~(", ret->fallback, sizeof(ret->fallback));
-    }
-    if (**at == '~') {
-        (*at)++;
-        copy_part(at, " (", ret->unless, sizeof(ret->unless));
+        copy_part(at, " (", ret->fallback, sizeof(ret->fallback));
     }
     if (**at == '(') {
         (*at)++;
@@ -290,10 +285,10 @@ json_t *mcp_tool_list(bool with_output)
 /* --- arguments to parameters --- */
 
 /* The value of an absent argument: the row's default or its fixed value. NULL: none. */
-static json_t *default_value(const struct word *w, const json_t *args)
+static json_t *default_value(const struct word *w)
 {
     json_t *value = NULL;
-    if (!*w->fallback || (*w->unless && json_get(args, w->unless)))
+    if (!*w->fallback)
         return NULL;
     if (w->is_fixed && json_read(w->fallback, strlen(w->fallback), &value, NULL) == 0)
         return value;
@@ -320,7 +315,7 @@ int mcp_tool_params(const struct mcp_tool *t, const json_t *args, int64_t now_ms
         return err_set(err, ERR_INVALID, 0, "arguments: an object is needed");
     for (const char *at = t->args; next_word(&at, &w);) {
         json_t *given = w.is_fixed ? NULL : json_get(args, w.shown);
-        JSON_OWNED value = given ? json_deep_copy(given) : default_value(&w, args);
+        JSON_OWNED value = given ? json_deep_copy(given) : default_value(&w);
         int r = check_word(field_of(t, &w), &w, value, err);
         if (r < 0)
             return r;
