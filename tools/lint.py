@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import changed_files  # noqa: E402
 import check_layers  # noqa: E402
 import check_words  # noqa: E402
 import devargs  # noqa: E402
@@ -233,8 +234,7 @@ def tidy_files(is_all):
     files = sorted((ROOT / "src").rglob("*.c"))
     if is_all:
         return files
-    git = subprocess.run(["git", "status", "--porcelain", "--untracked-files=all"], capture_output=True, text=True, cwd=ROOT, check=False)
-    changed = {line[3:].strip() for line in git.stdout.splitlines()}
+    changed = set(changed_files.since(ROOT))
     return [p for p in files if str(relative(p)) in changed]
 
 
@@ -359,7 +359,7 @@ def parser():
     found = devargs.Parser("lint", "Check the rules that a script can check: layers, sizes, headers, layout, links, generated files, versions.", "./dev lint",
                            "./dev lint --tidy               # with clang-tidy over what you changed", "./dev lint --only links,words")
     found.add_argument("--all", action="store_true", help="clang-tidy over every file")
-    found.add_argument("--tidy", action="store_true", help="run clang-tidy too")
+    found.add_argument("--tidy", action="store_true", help="run clang-tidy too, over the C files that differ from main (on main: from HEAD~)")
     found.add_argument("--light", action="store_true", help="clang-tidy without its analyzer: a minute instead of ten")
     found.add_list("--only", [*CHECKS, "tidy"], "check", help="default: all but tidy", default=None)
     found.add_argument("--fix", action="store_true", help="lay out files that are not, instead of naming them (./dev fmt)")

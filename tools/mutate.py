@@ -22,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cage  # noqa: E402
+import changed_files  # noqa: E402
 import covermap  # noqa: E402
 import devargs  # noqa: E402
 import mutants  # noqa: E402
@@ -49,19 +50,6 @@ def say(text):
     print(text, flush=True)
 
 
-def changed_files(root, base):
-    def git(*words):
-        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
-
-    if not base:
-        head, main = (git("rev-parse", name).stdout.strip() for name in ("HEAD", "main"))
-        base = git("merge-base", "HEAD", "main").stdout.strip() if main and main != head else "HEAD~"
-    listing = git("diff", "--name-only", "--diff-filter=d", base, "--", "src")
-    if listing.returncode:
-        sys.exit(f"mutate: git diff {base}: {listing.stderr.strip()}; name another base with --changed BASE")
-    return [name for name in listing.stdout.splitlines() if name.endswith(".c")]
-
-
 def chosen_files(root, args):
     if args.files:
         names = [str(pathlib.Path(f).resolve().relative_to(root)) if os.path.isabs(f) else f for f in args.files]
@@ -69,7 +57,7 @@ def chosen_files(root, args):
         rooms = [room for word in args.room for room in word.split(",")]
         names = [str(p.relative_to(root)) for room in rooms for p in sorted((root / "src" / room).rglob("*.c"))]
     else:
-        names = changed_files(root, args.changed)
+        names = changed_files.since(root, args.changed)
     names = [n for n in names if not {"agent", "probe"} & set(pathlib.Path(n).parts)]  # programs of their own, not in the libraries
     for name in names:
         if not (root / name).is_file():

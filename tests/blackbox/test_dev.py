@@ -11,6 +11,7 @@ import pytest
 import harness
 
 sys.path.insert(0, str(harness.ROOT / "tools"))
+import lint  # noqa: E402
 import run_tests  # noqa: E402
 
 COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz", "mutate")
@@ -112,3 +113,30 @@ def test_stages_run_side_by_side_and_are_reported_in_order(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("FAILED")] == ["FAILED: unit: case of unit", "FAILED: asan: case of asan", "FAILED: broken: broken"]
     assert lines[-2:] == ["     61      8   one more", "0 passed, 3 failed, 0 skipped"]
+
+
+def test_clang_tidy_looks_at_what_differs_from_main(tmp_path, monkeypatch):
+    """Committed on the branch, not committed, new: each counts; what main has is not looked at."""
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def write(name, text):
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text(text)
+
+    def looked_at():
+        return [p.name for p in lint.tidy_files(False)]
+
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    git("init", "-q", "-b", "main")
+    for number, names in enumerate((["same.c", "edited.c", "committed.c"], ["last.c"])):
+        for name in names:
+            write(name, "int a;\n")
+        git("add", "."), git("commit", "-q", "-m", str(number))
+    assert looked_at() == ["last.c"], "on main: the last commit"
+    git("checkout", "-q", "-b", "work")
+    write("committed.c", "int b;\n")
+    git("commit", "-q", "-a", "-m", "branch")
+    write("edited.c", "int b;\n"), write("room/new.c", "int b;\n"), write("new.h", "int b;\n")
+    assert looked_at() == ["committed.c", "edited.c", "new.c"]
+    assert "differ from main" in " ".join(dev("lint", "--help")[1].split())
