@@ -18,6 +18,7 @@
 #define THREADS       8
 #define THROUGHPUT_MS 2000
 #define IDLE_BOXES    200
+#define NEIGHBOUR_ROW "neighbour_p99" /* measured after the rounds, on the native backend */
 
 struct extra {
     double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n, engine_per_s;
@@ -140,7 +141,7 @@ static void print_neighbour(FILE *json, const struct neighbour *n)
     printf("  %-44s %9.3f %9.3f\n", "exec true, beside five hostile sandboxes", n->noisy.p50_ms, n->noisy.p99_ms);
     fprintf(json, ",\n  \"neighbour_quiet\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->quiet.p50_ms, n->quiet.p99_ms);
     fprintf(json, ",\n  \"neighbour_noisy\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->noisy.p50_ms, n->noisy.p99_ms);
-    ratios_print(json, "neighbour_p99", n->noisy.p99_ms / n->quiet.p99_ms, "<= 2");
+    ratios_print(json, NEIGHBOUR_ROW, n->noisy.p99_ms / n->quiet.p99_ms, "<= 2");
 }
 
 static void print_ratios(const struct bench *b, FILE *json, const struct extra *x)
@@ -176,6 +177,37 @@ static bool is_chosen(const char *only, const char *name)
     return !only;
 }
 
+static bool has_row(const struct row *rows, const char *name, size_t len)
+{
+    for (; rows->name; rows++)
+        if (strncmp(rows->name, name, len) == 0 && !rows->name[len])
+            return true;
+    return false;
+}
+
+/* Whether every name of --only is a row; prints the first that is not, and the rows. */
+static bool check_only(const struct bench *b, const char *only)
+{
+    const struct row more[] = { { .name = b->backend ? NULL : NEIGHBOUR_ROW }, { 0 } };
+    const struct row *const all[] = { b->ours, b->peers, more };
+    for (const char *p = only; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t len = strcspn(p, ",");
+        bool is_known = false;
+        for (size_t i = 0; i < 3; i++)
+            is_known |= has_row(all[i], p, len);
+        if (is_known)
+            continue;
+        fprintf(stderr, "iii-bench: there is no row \"%.*s\" with --backend %s; rows:", (int)len, p,
+                b->backend ? b->backend : "native");
+        for (size_t i = 0; i < 3; i++)
+            for (const struct row *r = all[i]; r->name; r++)
+                fprintf(stderr, " %s", r->name);
+        fprintf(stderr, "\n");
+        return false;
+    }
+    return true;
+}
+
 static void run_rounds(struct bench *b, unsigned rounds, const char *only, struct extra *x)
 {
     for (unsigned round = 0; round <= rounds; round++) {
@@ -194,7 +226,7 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
         b->measure(b);
     if (b->backend)
         return;
-    if (is_chosen(only, "neighbour_p99") && !neighbour_measure(b, &x->neighbour))
+    if (is_chosen(only, NEIGHBOUR_ROW) && !neighbour_measure(b, &x->neighbour))
         fprintf(stderr, "iii-bench: the well-behaved sandbox failed beside the others\n");
     if (only)
         return;
@@ -281,6 +313,8 @@ int main(int argc, char **argv)
         else
             return usage();
     }
+    if (!check_only(&b, only))
+        return 2;
     if (!rows_serve(&b))
         return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), rows_stop(&b), 1;
     if (b.open && !b.open(&b))

@@ -140,3 +140,13 @@ def test_clang_tidy_looks_at_what_differs_from_main(tmp_path, monkeypatch):
     write("edited.c", "int b;\n"), write("room/new.c", "int b;\n"), write("new.h", "int b;\n")
     assert looked_at() == ["committed.c", "edited.c", "new.c"]
     assert "differ from main" in " ".join(dev("lint", "--help")[1].split())
+
+
+def test_the_benchmark_names_a_row_that_it_does_not_have(tmp_path):
+    subprocess.run(["ninja", "-C", harness.BINARY.parent, "bench/iii-bench"], check=True, capture_output=True, timeout=harness.DEADLINE_S * 4)
+    for backend, only, unknown, known in (("native", "nothing_such", "nothing_such", "exec_true"), ("native", "create,exec_tru", "exec_tru", "neighbour_p99"),
+                                          ("docker", "neighbour_p99", "neighbour_p99", "exec_true")):
+        done = subprocess.run([harness.BINARY.parent / "bench" / "iii-bench", "--bin", "/nonexistent", "--backend", backend, "--only", only], cwd=tmp_path,
+                              capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S)
+        assert (done.returncode, done.stdout) == (2, "") and list(tmp_path.iterdir()) == []
+        assert f'there is no row "{unknown}"' in done.stderr and re.search(rf"rows: .*\b{known}\b", done.stderr), done.stderr
