@@ -6,5 +6,6 @@
 int cmd_sandbox_run(const struct verbs_args *a);
 int cmd_sandbox_create(const struct verbs_args *a);
 int cmd_sandbox_exec(const struct verbs_args *a);
+int cmd_sandbox_worker_exec(const struct verbs_args *a); /* by id or name; a terminal when no command is given */
 int cmd_sandbox_list(const struct verbs_args *a);
 int cmd_sandbox_stop(const struct verbs_args *a);

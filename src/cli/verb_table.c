@@ -154,6 +154,7 @@ static const struct verbs_option add_options[] = {
     { "yes", 'y', NULL, "Accepted for older scripts; the command never asks" },
     { "host", 0, "HOST[:PORT]", "Accepted for older scripts; a running server rereads the file" },
     { "json", 0, NULL, "Print the result as JSON: worker, done, config, lock" },
+    FOLDER,
     END,
 };
 static const struct verbs_option serve_options[] = {
@@ -307,12 +308,23 @@ const struct verbs_verb verb_table_rows[] = {
       "iii-sandbox: writes the worker's block with its defaults into the file of\n"
       "`iii -c FILE`, otherwise $III_CONFIG_PATH, otherwise ./config.yaml; an existing entry is kept.\n"
       "iii.lock beside it records the version that added it. A running server rereads the file.\n"
-      "IMAGE (with a / or a tag): pulls it into the store, so that no sandbox has to wait.",
+      "IMAGE (with a / or a tag): pulls it, so that no sandbox has to wait: the server that uses\n"
+      "the data folder pulls it, otherwise it is pulled into the folder's store.",
       add_options,
       "iii worker add iii-sandbox\n"
       "iii -c /etc/iii.yaml worker add iii-sandbox --force --reset-config\n"
-      "iii worker add docker.io/library/python:3.12-slim",
+      "iii worker add docker.io/library/python:3.12-slim\n"
+      "iii worker add iiidev/python --data-dir /srv/iii",
       NULL, worker_add_run, 0, 1, -1 },
+    { "worker exec", "SANDBOX [-- CMD [ARG]...]",
+      "Run a command in a sandbox by its id or name, or open a terminal in it",
+      "Without a command, or with -t, this terminal is connected to one in the sandbox, with\n"
+      "/bin/sh unless a command is given. Otherwise output is streamed. The rest is `iii sandbox exec`.",
+      exec_options,
+      "iii worker exec build\n"
+      "iii worker exec build -- make test\n"
+      "iii worker exec -it build -- bash",
+      COMMAND_EXITS, cmd_sandbox_worker_exec, VERBS_TAIL | VERBS_BOX, 1, 1 },
     { "get", "COMMAND", "Show information about the engine", NULL, NULL, "iii get function info sandbox::run", NULL,
       NULL, VERBS_GROUP, 0, 0 },
     { "get function", "COMMAND", "Show information about functions", NULL, NULL, "iii get function info sandbox::run",

@@ -1,5 +1,6 @@
 #include "cli/worker_add.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "cli/data_folder.h"
+#include "cli/display.h"
+#include "cli/operation_verb.h"
 #include "cli/project_file.h"
+#include "cli/server_file.h"
 #include "cli/worker_lock.h"
 
 #define WORKER "iii-sandbox"
@@ -174,6 +179,22 @@ const char *worker_add_entry(const char *text, size_t *ret_len)
 
 /* --- the files --- */
 
+/* Whether the server that uses the folder of --data-dir reads the file that was written. */
+static void print_server(const struct verbs_args *a, const char *config)
+{
+    CLEANUP(free_p) char *dir = data_folder_of(a), *whole = realpath(config, NULL);
+    CLEANUP(server_file_done) struct server_file server = { 0 };
+    if (!server_file_read(dir, &server))
+        return;
+    if (whole && server.config && strcmp(server.config, whole) == 0)
+        (void)fprintf(stderr, "the server at %s rereads it automatically\n", server.rest);
+    else
+        (void)fprintf(stderr,
+                      "warning: the server at %s, which uses %s, reads %s: give that file with `iii -c FILE "
+                      "worker add`, or restart the server with -c %s\n",
+                      server.rest, dir, server.config ? server.config : "no configuration file", config);
+}
+
 /* lock NULL: none was written. */
 static void print_result(const struct verbs_args *a, const char *config, const char *lock, enum worker_add_done done)
 {
@@ -186,7 +207,9 @@ static void print_result(const struct verbs_args *a, const char *config, const c
                                              : "");
     if (lock)
         (void)fprintf(stderr, "locked in %s\n", lock);
-    if (done != WORKER_ADD_KEPT)
+    if (done != WORKER_ADD_KEPT && verbs_value(a, "data-dir"))
+        print_server(a, config);
+    else if (done != WORKER_ADD_KEPT)
         (void)fprintf(stderr, "a server that runs with this file rereads it automatically\n");
     if (!verbs_value(a, "json"))
         return;
@@ -233,6 +256,46 @@ static int add_block_to_file(const struct verbs_args *a)
     return 0;
 }
 
+/* --- images --- */
+
+/* Lets the server that uses the folder pull it, into wherever its backend has its images. 0, or an exit code; < 0: no
+ * server uses the folder, or it does not let us. */
+static int pull_by_server(const struct verbs_args *a, const char *dir, const char *image)
+{
+    CLEANUP(server_file_done) struct server_file server = { 0 };
+    CLEANUP(rest_client_done) struct rest_client client = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
+    const char *token = getenv("III_SANDBOX_TOKEN"), *other = getenv("III_AUTH_TOKEN");
+    struct err err = ERR_INIT;
+    if (!server_file_read(dir, &server))
+        return -ENOENT;
+    rest_client_init(&client, server.rest, token && *token ? token : other ? other : "", NULL);
+    client.is_json = verbs_value(a, "json");
+    JSON_OWNED params = json_pack("{s:s}", "image", image);
+    struct rest_client_call call = { .op = &spec_ops[OP_ID_image_pull], .params = params };
+    int r = params ? rest_client_op(&client, &call, &answer, &err) : -EINVAL;
+    if (r < 0 || answer.status == 401 || answer.status == 403)
+        return -EACCES;
+    r = operation_verb_verdict(&client, &answer, r, &err);
+    if (r != 0)
+        return r;
+    (void)fprintf(stderr, "pulled %s by the server at %s\n", image, server.rest);
+    if (client.is_json)
+        display_json(answer.body, stdout);
+    return 0;
+}
+
+static int pull_image(const struct verbs_args *a, char *name)
+{
+    CLEANUP(free_p) char *dir = data_folder_of(a);
+    int r = pull_by_server(a, dir, name);
+    if (r >= 0)
+        return r;
+    char verb[] = "image", command[] = "pull", json[] = "--json", option[] = "--data-dir";
+    char *argv[] = { verb, command, name, option, dir, verbs_value(a, "json") ? json : NULL, NULL };
+    return a->hooks->image(verbs_value(a, "json") ? 6 : 5, argv) == 0 ? 0 : 1; /* the error was printed */
+}
+
 /* --- the command --- */
 
 int worker_add_run(const struct verbs_args *a)
@@ -243,10 +306,7 @@ int worker_add_run(const struct verbs_args *a)
         if (strcmp(name, WORKER) == 0) {
             r = add_block_to_file(a);
         } else if (strchr(name, '/') || (strchr(name, ':') && !strchr(name, '@'))) { /* an image */
-            char verb[] = "image", command[] = "pull", json[] = "--json";
-            bool is_json = verbs_value(a, "json");
-            char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
-            r = a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* the error was printed */
+            r = pull_image(a, name);
         } else {
             (void)fprintf(stderr,
                           "error: \"%s\" cannot be added as a worker: it is " WORKER ", or an image to pull, such as "

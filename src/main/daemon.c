@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "cli/server_file.h"
 #include "http/server.h"
 #include "image/image.h"
 #include "loop/loop.h"
@@ -284,6 +285,9 @@ static void daemon_recovered(void *arg)
     }
     d->inherited = inherit_free(d->inherited); /* ports of sandboxes that no longer exist */
     d->manager->inherited = NULL;
+    if (server_file_write(d->data_dir, d->settings.host, d->rest_port, d->tls != NULL, d->config.path, &err) < 0)
+        log_event(LOG_WARN, "server.file", "error", err.msg, "then", "`iii worker add` does not find this server",
+                  NULL);
     const char *s = d->tls ? "s" : "";
     printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
            d->engine_port);

@@ -21,7 +21,7 @@ from ptykit import Terminal
 
 GOLDEN = harness.ROOT / "tests" / "golden"
 COMMANDS = ["trigger", "sandbox", "sandbox run", "sandbox create", "sandbox exec", "sandbox list", "sandbox stop", "sandbox upload",
-            "sandbox download", "worker", "worker add", "get", "get function info", "completion", "man"]
+            "sandbox download", "worker", "worker add", "worker exec", "get", "get function info", "completion", "man"]
 SERVER_ENV = {"III_PULL": "never"}
 
 
@@ -264,6 +264,44 @@ def test_ctrl_c_reaches_the_sandbox(server, env, sb):
 def test_a_terminal_needs_a_terminal(sh, sb):
     done = sh(f"iii sandbox exec -t {sb} </dev/null")
     assert done.returncode == 1 and "terminal" in done.stderr
+
+
+# --- worker exec ---
+
+@pytest.fixture(scope="module")
+def named(server, env):
+    """Names of two sandboxes: one that is unique, and one that another has, too."""
+    boxes = [subprocess.run(["iii", "sandbox", "create", "python", "--name", name], capture_output=True, text=True, env=env, check=True,
+                            timeout=harness.DEADLINE_S).stdout.strip() for name in ("work-one", "work-two", "work-two")]
+    yield boxes
+    server.held.look(server.pid)
+    subprocess.run(["iii", "sandbox", "stop", *boxes], env=env, check=True, timeout=harness.DEADLINE_S, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("words", [[], ["-it"], ["-it", "--", "sh"]])
+def test_worker_exec_opens_a_terminal(server, env, named, words):
+    with Terminal(env, "iii", "worker", "exec", "work-one", *words) as term:
+        term.type(b"test -t 0 && echo is''tty\n")
+        term.until(b"istty")
+        term.resize(43, 132)
+        term.type(b"while [ \"$(stty size)\" != '43 132' ]; do sleep 0.05; done; echo si''zed\n")
+        term.until(b"sized")
+        term.type(b"exit 5\n")
+        assert term.exit_code() == 5
+    server.held.look(server.pid)
+
+
+def test_worker_exec_runs_a_command(env, sh, named):
+    for name in ("work-one", named[0], named[1]):
+        done = sh(f"iii worker exec {name} -e A=b -- sh -c 'echo out $A; echo err >&2; exit 7' </dev/null")
+        assert (done.returncode, done.stdout, done.stderr) == (7, "out b\n", "err\n")
+    with Terminal(env, "iii", "worker", "exec", "work-one", "--", "sh", "-c", "test -t 1 || echo pi''pe; exit 3") as term:
+        term.until(b"pipe")
+        assert term.exit_code() == 3, "a command needs no terminal"
+    for line, code, why in (("iii worker exec work-one </dev/null", 2, "no command was given"), ("iii worker exec nothing -- true", 1, 'no sandbox has the id or name "nothing"'),
+                            ("iii worker exec work-two -- true", 1, '2 sandboxes have the name "work-two"')):
+        done = sh(line)
+        assert done.returncode == code and why in done.stderr, line
 
 
 # --- list, stop, create ---
@@ -516,6 +554,24 @@ def test_iii_alone_serves_with_the_file_of_its_folder(sh, env, tmp_path):
             assert proc.wait(harness.DEADLINE_S) == 0
     done = sh("iii -c missing.yaml")
     assert done.returncode == 2 and "missing.yaml" in done.stderr
+
+
+def test_worker_add_says_which_file_the_server_of_a_data_folder_reads(sh, tmp_path):
+    (tmp_path / "config.yaml").write_text("workers: []\n")
+    with harness.Server(flags=["--config", str(tmp_path / "config.yaml")]) as server:
+        done = sh(f"iii worker add iii-sandbox --data-dir {server.data_dir}")
+        assert done.returncode == 0 and f"the server at http://127.0.0.1:{server.port} rereads it" in done.stderr
+        with Worker(server.engine_port) as worker:
+            allowed = lambda: {row["name"] for row in worker.call("sandbox::catalog::list", {})["images"] if row["allowed"]}  # noqa: E731
+            harness.wait_until(lambda: allowed() == {"python", "node"}, "the server to have the defaults of the block")
+        done = sh(f"iii -c other.yaml worker add iii-sandbox --data-dir {server.data_dir}")
+        assert done.returncode == 0 and f"reads {tmp_path}/config.yaml" in done.stderr and "restart the server with -c other.yaml" in done.stderr
+        file = json.loads((server.data_dir / "server.json").read_text())
+    for wrong in ({**file, "started": file["started"] + 1}, {**file, "pid": 1}, {**file, "pid": 0}, {"rest": 1}, []):
+        (tmp_path / "server.json").write_text(json.dumps(wrong))
+        (tmp_path / "third.yaml").unlink(missing_ok=True)
+        done = sh(f"iii -c third.yaml worker add iii-sandbox --data-dir {tmp_path}")
+        assert done.returncode == 0 and "the server at" not in done.stderr, "its process is gone"
 
 
 def test_worker_add_refuses_other_names(sh):

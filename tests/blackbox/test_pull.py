@@ -297,6 +297,33 @@ def test_create_pulls_what_is_missing(server, client, registry, new_sandbox):
     assert next(row for row in listed if row["name"] == name)["source"] == "oci"
 
 
+def worker_add(name, folder, **env):
+    return harness.run_cli("worker", "add", name, "--data-dir", folder, "--json", env=env)
+
+
+def test_worker_add_pulls_by_the_server_of_the_data_folder(server, client, registry, tmp_path):
+    name = f"{registry.host}/made/index:v1"
+    done = worker_add(name, server.data_dir)
+    assert done.returncode == 0 and f"pulled {name} by the server at http://127.0.0.1:{server.port}" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["name"] == name
+    assert [row["source"] for row in client.ok("GET", "/images")["images"] if row["name"] == name] == ["oci"], "without a restart"
+    assert client.delete("/images?name=" + name).json() == {"deleted": name}
+    done = worker_add(f"{registry.host}/made/nothing:v1", server.data_dir)
+    assert done.returncode == 1 and "made/nothing" in done.stderr and "pulled" not in done.stderr
+    done = worker_add(name, tmp_path / "data")
+    assert done.returncode == 0 and "by the server" not in done.stderr, "no server uses that folder"
+    assert name in harness.run_cli("image", "ls", "--json", "--data-dir", tmp_path / "data").stdout
+
+
+def test_worker_add_without_the_servers_token(registry):
+    name = f"{registry.host}/made/plain:v1"
+    with harness.Server(env={"III_AUTH_TOKEN": "s3cret", **SERVER_ENV}, token="s3cret") as guarded:
+        done = worker_add(name, guarded.data_dir)
+        assert done.returncode == 0 and "by the server" not in done.stderr, "it goes into the store, which the server shares"
+        assert name in {row["name"] for row in guarded.client().ok("GET", "/images")["images"]}
+        assert "by the server" in worker_add(name, guarded.data_dir, III_SANDBOX_TOKEN="s3cret").stderr
+
+
 def test_creates_of_one_image_share_a_pull(server, registry):
     name, answers = f"{registry.host}/made/big:v1", []
 
