@@ -88,9 +88,12 @@ static void *backend_start(void *arg, enum op_id op, const json_t *params, const
         return p;
     }
     JSON_OWNED copy = json_deep_copy(params);
-    const struct call_sink to = {
-        .on_event = on_event, .done = on_call_done, .arg = p, .who = b->who, .remote = b->peer
-    };
+    const struct call_sink to = { .on_event = on_event,
+                                  .done = on_call_done,
+                                  .arg = p,
+                                  .who = b->who,
+                                  .remote = b->peer,
+                                  .traceparent = sink->traceparent };
     call_run_held(b->entry->api, op, copy, &to, &p->running);
     p->is_starting = false;
     return p;

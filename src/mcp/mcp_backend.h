@@ -10,6 +10,7 @@ struct mcp_backend_sink {
      * 400 on and for 0, null at the end of a stream. */
     void (*done)(void *arg, int status, json_t *body);
     void *arg;
+    const char *traceparent; /* trace context of the request, or NULL; borrowed during start() */
 };
 struct mcp_backend {
     void *arg;

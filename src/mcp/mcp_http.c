@@ -1,7 +1,7 @@
 /* Theory of operation. A POST brings one message. If its reply is the first thing to send, it is sent as plain JSON; a
  * notification (progress) or a keep-alive before it turns the response into an event stream, which the reply ends. A
- * client that disconnects cancels its requests. GET holds a stream open for a session, on which this server sends only
- * keep-alives.
+ * client that disconnects cancels its requests. GET holds a stream open for a session, on which this server sends
+ * keep-alives and the notifications of resources/subscribe.
  *
  * struct mcp_http owns the sessions; each belongs to one caller, is bounded in number and removed when unused for a
  * while, when its token is revoked, or by DELETE. A session of another caller and an unknown one are both 404. */
@@ -32,6 +32,7 @@ struct session {
     struct mcp_session *core;
     struct mcp_backend *back;
     struct http_req *stream; /* of GET, or NULL */
+    bool is_full;            /* the stream has more queued than its client reads */
     int64_t used_ms;
 };
 
@@ -113,6 +114,7 @@ static void session_free(struct session *s)
     s->core = mcp_session_free(s->core); /* its posts are answered */
     if (s->stream) {
         http_req_on_gone(s->stream, NULL, NULL);
+        http_req_on_drain(s->stream, NULL, NULL);
         http_req_end(s->stream);
         (void)http_req_unref(s->stream);
     }
@@ -160,6 +162,24 @@ static bool make_room(struct mcp_http *h, const char *owner)
     return s != NULL;
 }
 
+/* A notification that belongs to no request goes to the session's stream; without one, or with one that its client does
+ * not read, it is dropped. */
+static void on_session_note(void *arg, const json_t *message)
+{
+    struct session *s = arg;
+    CLEANUP(free_p) char *text = json_write(message, NULL);
+    CLEANUP(free_p) char *event = xasprintf("event: message\ndata: %s\n\n", text);
+    if (!s->stream || s->is_full)
+        return;
+    s->is_full = http_req_send(s->stream, event, strlen(event)) > PIECE_BYTES;
+}
+
+static void on_stream_drain(void *arg)
+{
+    struct session *s = arg;
+    s->is_full = false;
+}
+
 static struct session *session_new(struct mcp_http *h, const struct http_req *r, const struct mcp_http_from *from,
                                    bool is_kept)
 {
@@ -175,6 +195,7 @@ static struct session *session_new(struct mcp_http *h, const struct http_req *r,
     if (is_kept) {
         ident_new("mcp", s->id);
         map_set(h->sessions, s->id, s);
+        mcp_session_on_notes(s->core, &(struct mcp_session_sink){ .send = on_session_note, .arg = s });
     }
     return s;
 }
@@ -278,9 +299,10 @@ static void on_end(void *arg)
         return;
     }
     /* Errors of the protocol are errors of HTTP, too, where the revision says so. */
-    bool is_version = json_get_int(json_get(p->answer, "error"), "code", 0) == MCP_SESSION_VERSION;
+    int64_t code = *p->session->id ? 0 : json_get_int(json_get(p->answer, "error"), "code", 0);
+    int status = code == MCP_SESSION_VERSION ? 400 : code == MCP_SESSION_NO_METHOD ? 404 : 200;
     if (p->answer)
-        reply_json(p->req, is_version ? 400 : 200, p->answer);
+        reply_json(p->req, status, p->answer);
     else
         http_req_reply(p->req, 202, JSON_TYPE, "", 0); /* notifications only, or cancelled */
     post_free(p);
@@ -302,7 +324,8 @@ static bool check_headers(struct http_req *r, const json_t *message, const char 
     const json_t *params = json_get(message, "params");
     const char *method = json_get_str(message, "method", ""), *shown = http_req_header(r, "mcp-method"),
                *header = http_req_header(r, "mcp-protocol-version"), *name = http_req_header(r, "mcp-name");
-    const char *meant = strcmp(method, "tools/call") == 0       ? json_get_str(params, "name", "")
+    bool is_named = strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0;
+    const char *meant = is_named                                ? json_get_str(params, "name", "")
                         : strcmp(method, "resources/read") == 0 ? json_get_str(params, "uri", "")
                                                                 : NULL;
     const char *wrong = !header || strcmp(header, version) != 0        ? "MCP-Protocol-Version"
@@ -318,13 +341,35 @@ static bool check_headers(struct http_req *r, const json_t *message, const char 
     return false;
 }
 
+static bool check_meta(struct http_req *r, const json_t *message)
+{
+    const char *fault = mcp_session_is_request(message, NULL) ? mcp_session_meta_fault(message) : NULL;
+    if (!fault)
+        return true;
+    JSON_OWNED body = mcp_session_error(json_get(message, "id"), MCP_SESSION_PARAMS, fault);
+    reply_json(r, 400, body);
+    return false;
+}
+
+/* A message of the revision without sessions says so itself; one that fails to is known by the header. */
+static bool is_sessionless(const struct http_req *r, const json_t *message)
+{
+    const char *header = http_req_header(r, "mcp-protocol-version");
+    return mcp_session_stated_version(message) ||
+           (json_is_object(message) && header && strcmp(header, MCP_SESSION_NEWEST) == 0 &&
+            !http_req_header(r, "mcp-session-id"));
+}
+
 /* A session to take the message, or NULL: answered. */
 static struct session *session_for(struct mcp_http *h, struct http_req *r, const json_t *message,
                                    const struct mcp_http_from *from)
 {
-    const char *stated = mcp_session_stated_version(message);
-    if (stated)
-        return check_headers(r, message, stated) ? session_new(h, r, from, false) : NULL;
+    if (is_sessionless(r, message)) {
+        const char *stated = mcp_session_stated_version(message);
+        bool is_newest = !stated || strcmp(stated, MCP_SESSION_NEWEST) == 0;
+        bool is_good = stated ? check_headers(r, message, stated) : true;
+        return is_good && (!is_newest || check_meta(r, message)) ? session_new(h, r, from, false) : NULL;
+    }
     if (!mcp_session_is_request(message, "initialize"))
         return find_session(h, r, from->owner);
     if (!make_room(h, from->owner)) {
@@ -354,6 +399,11 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
         refuse(r, 400, MCP_SESSION_PARSE, err.msg);
         return;
     }
+    if (!has_word(http_req_header(r, "accept"), EVENT_TYPE) &&
+        mcp_session_is_request(message, "subscriptions/listen")) {
+        refuse(r, 406, MCP_SESSION_BUSY, "Accept: subscriptions/listen is answered with text/event-stream");
+        return;
+    }
     struct session *s = session_for(h, r, message, from);
     if (!s)
         return;
@@ -361,7 +411,9 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
     *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
     p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
     LIST_INSERT_HEAD(&h->posts, p, entry);
-    const struct mcp_session_sink sink = { .send = on_message, .end = on_end, .arg = p };
+    const struct mcp_session_sink sink = {
+        .send = on_message, .end = on_end, .arg = p, .traceparent = http_req_header(r, "traceparent")
+    };
     struct mcp_exchange *x = mcp_session_take(s->core, message, &sink);
     if (!x)
         return; /* p is gone */
@@ -396,6 +448,8 @@ static void serve_get(struct mcp_http *h, struct http_req *r, const char *owner)
     http_req_on_gone(r, on_stream_gone, s);
     http_req_add_header(r, "Cache-Control", "no-cache");
     http_req_begin(r, 200, EVENT_TYPE, -1);
+    http_req_on_drain(r, on_stream_drain, s);
+    s->is_full = false;
     (void)http_req_send(r, ": open\n\n", 8);
 }
 
@@ -491,6 +545,7 @@ void mcp_http_stop(struct mcp_http *h)
         if (!s->stream)
             continue;
         http_req_on_gone(s->stream, NULL, NULL);
+        http_req_on_drain(s->stream, NULL, NULL);
         http_req_end(s->stream);
         (void)http_req_unref(STEAL(s->stream));
     }

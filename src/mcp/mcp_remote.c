@@ -119,7 +119,9 @@ static void *remote_start(void *arg, enum op_id id, const json_t *params, const 
     CLEANUP(free_p) char *url = xasprintf("%s%s", m->url, path);
     JSON_OWNED body = mcp_path_body(op, params);
     CLEANUP(free_p) char *text = body ? json_write(body, NULL) : NULL;
-    const char *headers[] = { "Content-Type: application/json", m->auth, NULL };
+    CLEANUP(free_p) char *trace = sink->traceparent ? xasprintf("traceparent: %s", sink->traceparent) : NULL;
+    const char *headers[] = { "Content-Type: application/json", m->auth ? m->auth : trace, m->auth ? trace : NULL,
+                              NULL };
     struct http_client_request req = { .method = op->method,
                                        .url = url,
                                        .headers = headers,

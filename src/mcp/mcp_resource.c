@@ -90,6 +90,17 @@ json_t *mcp_resource_templates(void)
                      template_of("sandbox://{sandboxId}", "sandbox", "The record of a sandbox", "application/json"));
 }
 
+bool mcp_resource_has(const char *uri_template, const char *argument)
+{
+    JSON_OWNED all = mcp_resource_templates();
+    const json_t *list = json_get(all, "resourceTemplates");
+    CLEANUP(free_p) char *plain = xasprintf("{%s}", argument), *reserved = xasprintf("{+%s}", argument);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_get_str(json_array_get(list, i), "uriTemplate", ""), uri_template) == 0)
+            return strstr(uri_template, plain) || strstr(uri_template, reserved);
+    return false;
+}
+
 json_t *mcp_resource_list(const json_t *page)
 {
     static const struct {

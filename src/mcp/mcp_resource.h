@@ -19,6 +19,8 @@ struct mcp_resource {
 int mcp_resource_parse(const char *uri, struct mcp_resource *ret, struct err *err);
 void mcp_resource_done(struct mcp_resource *r);
 json_t *mcp_resource_templates(void); /* result of resources/templates/list; caller owns */
+/* Whether a template with this address has an argument of that name. */
+bool mcp_resource_has(const char *uri_template, const char *argument);
 /* The result of resources/list out of one page of sandbox_list. Caller owns. */
 json_t *mcp_resource_list(const json_t *page);
 /* The result of resources/read out of the operation's answer. Caller owns. */

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "mcp/mcp_prompt.h"
 #include "mcp/mcp_session_core.h"
 
-#define NAME "iii-sandbox"
-#define META "io.modelcontextprotocol/"
+#define NAME      "iii-sandbox"
+#define META      "io.modelcontextprotocol/"
+#define TRACE_MAX 128 /* bytes of a traceparent; version 00 has 55 */
 
 static const char *const versions[] = { MCP_SESSION_STATEFUL, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07" };
 
@@ -40,6 +42,21 @@ const char *mcp_session_stated_version(const json_t *message)
     return json_get_str(meta, META "protocolVersion", NULL);
 }
 
+static const char *meta_fault(const json_t *params)
+{
+    const json_t *meta = json_get(params, "_meta");
+    return !json_is_string(json_object_get(meta, META "protocolVersion")) ? "params._meta: \"" META
+                                                                            "protocolVersion\" is required"
+           : !json_is_object(json_object_get(meta, META "clientCapabilities"))
+               ? "params._meta: \"" META "clientCapabilities\" is required: an object, {} for none"
+               : NULL;
+}
+
+const char *mcp_session_meta_fault(const json_t *message)
+{
+    return meta_fault(json_get(message, "params"));
+}
+
 struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *back)
 {
     struct mcp_session *s = xzalloc(sizeof(*s));
@@ -62,7 +79,7 @@ struct mcp_session *mcp_session_free(struct mcp_session *s)
 {
     if (s) {
         while (!LIST_EMPTY(&s->works))
-            mcp_work_cancel(s, LIST_FIRST(&s->works)->id);
+            mcp_work_drop(LIST_FIRST(&s->works));
         s->ticker = timer_free(s->ticker);
         free(s->choice);
         free(s);
@@ -70,9 +87,20 @@ struct mcp_session *mcp_session_free(struct mcp_session *s)
     return NULL;
 }
 
+void mcp_session_on_notes(struct mcp_session *s, const struct mcp_session_sink *sink)
+{
+    s->notes = *sink;
+}
+
 unsigned mcp_session_running(const struct mcp_session *s)
 {
-    return s->n_works;
+    const struct mcp_work *w;
+    unsigned n = 0;
+    LIST_FOREACH(w, &s->works, entry)
+    {
+        n += !w->uris;
+    }
+    return n;
 }
 
 const char *mcp_session_version(const struct mcp_session *s)
@@ -129,7 +157,11 @@ void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result
     bool is_newest = mcp_session_is_at_least(x, MCP_SESSION_NEWEST);
     if (is_newest) { /* what the revision without sessions requires in every result */
         (void)json_object_set_new(result, "resultType", json_string("complete"));
-        (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
+        json_t *meta = json_object_get(result, "_meta");
+        if (meta)
+            (void)json_object_set_new(meta, META "serverInfo", server_info());
+        else
+            (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
     }
     if (is_newest && x->is_cacheable) { /* lists may change at any time: clients must not cache them */
         (void)json_object_set_new(result, "ttlMs", json_integer(0));
@@ -140,9 +172,22 @@ void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result
 
 void mcp_session_refuse(struct mcp_exchange *x, const json_t *id, int code, const char *text)
 {
+    deliver(x, mcp_session_error(id, code, text));
+}
+
+/* Takes data. */
+static void refuse_with(struct mcp_exchange *x, json_t *message, json_t *data)
+{
+    if (data)
+        (void)json_object_set_new(json_get(message, "error"), "data", data);
+    deliver(x, message);
+}
+
+void mcp_session_refuse_uri(struct mcp_exchange *x, const json_t *id, const char *uri, const char *text)
+{
     bool has_own_code = !mcp_session_is_at_least(x, MCP_SESSION_NEWEST); /* later it is a wrong parameter like others */
-    deliver(x,
-            mcp_session_error(id, code == MCP_SESSION_NO_RESOURCE && !has_own_code ? MCP_SESSION_PARAMS : code, text));
+    refuse_with(x, mcp_session_error(id, has_own_code ? MCP_SESSION_NO_RESOURCE : MCP_SESSION_PARAMS, text),
+                json_pack("{s:s}", "uri", uri));
 }
 
 /* --- methods that are answered at once --- */
@@ -156,16 +201,18 @@ static void initialize(struct mcp_exchange *x, const json_t *id, const json_t *p
     const char *wanted = known(json_get_str(params, "protocolVersion", ""));
     x->session->version = x->version = wanted ? wanted : MCP_SESSION_STATEFUL;
     mcp_session_answer(x, id,
-                       json_pack("{s:s, s:{s:{s:b}, s:{}}, s:o, s:s}", "protocolVersion", x->session->version,
-                                 "capabilities", "tools", "listChanged", 1, "resources", "serverInfo", server_info(),
-                                 "instructions", INSTRUCTIONS));
+                       json_pack("{s:s, s:{s:{s:b}, s:{s:b}, s:{}, s:{}}, s:o, s:s}", "protocolVersion",
+                                 x->session->version, "capabilities", "tools", "listChanged", 1, "resources",
+                                 "subscribe", x->session->notes.send != NULL, "prompts", "completions", "serverInfo",
+                                 server_info(), "instructions", INSTRUCTIONS));
 }
 
 static void discover(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     mcp_session_answer(x, id,
-                       json_pack("{s:[s], s:{s:{}, s:{}}, s:s}", "supportedVersions", MCP_SESSION_NEWEST,
-                                 "capabilities", "tools", "resources", "instructions", INSTRUCTIONS));
+                       json_pack("{s:[s], s:{s:{}, s:{s:b, s:b}, s:{}, s:{}}, s:s}", "supportedVersions",
+                                 MCP_SESSION_NEWEST, "capabilities", "tools", "resources", "subscribe", 1,
+                                 "listChanged", 1, "prompts", "completions", "instructions", INSTRUCTIONS));
 }
 
 static void ping(struct mcp_exchange *x, const json_t *id, const json_t *params)
@@ -194,6 +241,21 @@ static void list_templates(struct mcp_exchange *x, const json_t *id, const json_
     mcp_session_answer(x, id, mcp_resource_templates());
 }
 
+static void list_prompts(struct mcp_exchange *x, const json_t *id, const json_t *params)
+{
+    mcp_session_answer(x, id, mcp_prompt_list());
+}
+
+static void get_prompt(struct mcp_exchange *x, const json_t *id, const json_t *params)
+{
+    struct err err = ERR_INIT;
+    json_t *prompt = NULL;
+    if (mcp_prompt_get(json_get_str(params, "name", ""), json_get(params, "arguments"), &prompt, &err) < 0)
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, err.msg);
+    else
+        mcp_session_answer(x, id, prompt);
+}
+
 /* --- messages --- */
 
 enum method_flag {
@@ -214,6 +276,12 @@ static const struct {
     { "resources/list", mcp_work_list_resources, METHOD_CACHEABLE },
     { "resources/read", mcp_work_read_resource, METHOD_CACHEABLE },
     { "resources/templates/list", list_templates, METHOD_CACHEABLE },
+    { "resources/subscribe", mcp_subscribe_add, METHOD_OLD },
+    { "resources/unsubscribe", mcp_subscribe_remove, METHOD_OLD },
+    { "subscriptions/listen", mcp_subscribe_listen, METHOD_NEW },
+    { "prompts/list", list_prompts, METHOD_CACHEABLE },
+    { "prompts/get", get_prompt, 0 },
+    { "completion/complete", mcp_complete_run, 0 },
 };
 
 static bool is_running(const struct mcp_session *s, const json_t *id)
@@ -239,12 +307,14 @@ static void take_request(struct mcp_exchange *x, const json_t *id, const char *m
         return;
     }
     if (!known(x->version) && strcmp(x->version, MCP_SESSION_NEWEST) != 0) {
-        JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", x->version,
-                                    strnlen(x->version, MCP_SESSION_ID_MAX));
-        json_t *message = mcp_session_error(id, MCP_SESSION_VERSION, "Unsupported protocol version");
-        if (data)
-            (void)json_object_set(json_get(message, "error"), "data", data);
-        deliver(x, message);
+        refuse_with(x, mcp_session_error(id, MCP_SESSION_VERSION, "Unsupported protocol version"),
+                    json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", x->version,
+                              strnlen(x->version, MCP_SESSION_ID_MAX)));
+        return;
+    }
+    const char *fault = mcp_session_is_at_least(x, MCP_SESSION_NEWEST) ? meta_fault(params) : NULL;
+    if (fault) {
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, fault);
         return;
     }
     unsigned other = mcp_session_is_at_least(x, MCP_SESSION_NEWEST) ? METHOD_OLD : METHOD_NEW;
@@ -267,6 +337,9 @@ static void take_one(struct mcp_exchange *x, const json_t *m)
     if (!json_is_object(m) || strcmp(json_get_str(m, "jsonrpc", ""), "2.0") != 0) {
         mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "a JSON-RPC 2.0 message is needed: {\"jsonrpc\": \"2.0\", …}");
     } else if (method && is_good_id) {
+        const char *trace = json_get_str(json_get(params, "_meta"), "traceparent", x->sink.traceparent);
+        bool is_trace = trace && strspn(trace, "0123456789abcdef-") == strnlen(trace, TRACE_MAX);
+        x->traceparent = is_trace ? trace : NULL; /* it becomes a header of a request, perhaps */
         take_request(x, id, method, params);
     } else if (method && id) {
         mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "id: a number or a text of at most 256 bytes is needed");

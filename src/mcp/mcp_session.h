@@ -31,6 +31,7 @@ struct mcp_session_sink {
     void (*send)(void *arg, const json_t *message);
     void (*end)(void *arg); /* perhaps from inside mcp_session_take() */
     void *arg;
+    const char *traceparent; /* of what carried the message, or NULL; borrowed during mcp_session_take() */
 };
 struct mcp_session;
 struct mcp_exchange; /* a message whose requests are not all answered */
@@ -43,12 +44,16 @@ DEFINE_CLEANUP(struct mcp_session *, mcp_session_free)
 struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message,
                                       const struct mcp_session_sink *sink);
 void mcp_session_leave(struct mcp_exchange *x); /* its sender is gone: cancels its work, without further callbacks */
-unsigned mcp_session_running(const struct mcp_session *s);
+/* Where notifications go that belong to no request: resources that were subscribed to. Without it there are none. */
+void mcp_session_on_notes(struct mcp_session *s, const struct mcp_session_sink *sink);
+unsigned mcp_session_running(const struct mcp_session *s);    /* requests under way, without subscriptions */
 const char *mcp_session_version(const struct mcp_session *s); /* as negotiated */
 
 bool mcp_session_knows(const char *version); /* for sessions */
 const char *
 mcp_session_stated_version(const json_t *message); /* in the request itself, known or not; NULL: none. Borrowed */
+/* What a request of MCP_SESSION_NEWEST lacks in its params._meta; NULL: nothing. */
+const char *mcp_session_meta_fault(const json_t *message);
 bool mcp_session_is_request(const json_t *message, const char *method); /* method NULL: any. Looks into batches */
 json_t *mcp_session_error(const json_t *id, int code,
                           const char *text); /* a whole message; id NULL: null. Caller owns */

@@ -192,6 +192,7 @@ int mcp_stdio_run(struct loop *l, const struct mcp_backend *back, const struct m
     if (r == 0) {
         s.session = mcp_session_new(l, back);
         mcp_session_choose(s.session, o->choice);
+        mcp_session_on_notes(s.session, &(struct mcp_session_sink){ .send = send_message, .arg = &s });
         loop_run(l);
     }
     s.is_over = true;

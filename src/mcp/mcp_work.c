@@ -10,8 +10,9 @@
 
 static void work_free(struct mcp_work *w)
 {
+    struct mcp_session *s = w->exchange->session;
     LIST_REMOVE(w, entry);
-    w->exchange->session->n_works--;
+    s->n_works--;
     json_decref(w->id);
     json_decref(w->progress_token);
     json_decref(w->args);
@@ -22,6 +23,9 @@ static void work_free(struct mcp_work *w)
     free(w->output);
     mcp_resource_done(&w->resource);
     free(w->uri);
+    json_decref(w->uris);
+    if (s->subscription == w)
+        s->subscription = NULL;
     free(w);
 }
 
@@ -44,6 +48,11 @@ static void on_call_done(void *arg, int status, json_t *body)
     struct mcp_exchange *x = w->exchange;
     JSON_OWNED gathered = NULL;
     w->handle = NULL;
+    if (!w->id) { /* the subscription of a session: nothing waits for its end */
+        work_free(w);
+        mcp_session_close_one(x);
+        return;
+    }
     if (w->output && status == 200) {
         status = mcp_output_answer(w->output, loop_now_ms(x->session->loop) - w->started_ms, &gathered);
         body = gathered;
@@ -59,12 +68,15 @@ static void on_call_done(void *arg, int status, json_t *body)
         };
         result = mcp_text_result(&a);
     } else if (!has_failed) {
-        result = w->uri ? mcp_resource_contents(&w->resource, w->uri, answer) : mcp_resource_list(answer);
+        result = w->result(w, answer);
     }
     JSON_OWNED id = json_incref(w->id);
+    CLEANUP(free_p) char *uri = STEAL(w->uri);
     work_free(w);
-    if (is_refused)
-        mcp_session_refuse(x, id, status == 404 ? MCP_SESSION_NO_RESOURCE : MCP_SESSION_INTERNAL, failure);
+    if (is_refused && status == 404 && uri)
+        mcp_session_refuse_uri(x, id, uri, failure);
+    else if (is_refused)
+        mcp_session_refuse(x, id, MCP_SESSION_INTERNAL, failure);
     else
         mcp_session_answer(x, id, result);
 }
@@ -76,6 +88,10 @@ static void on_event(void *arg, json_t *event)
         mcp_output_event(w->output, event);
         return;
     }
+    if (w->uris) {
+        mcp_subscribe_event(w, event);
+        return;
+    }
     w->event_bytes += 64 + json_string_length(json_get(event, "data"));
     if (w->events && w->event_bytes <= MCP_WORK_EVENTS_MAX && strcmp(json_get_str(event, "type", ""), "end") != 0)
         (void)json_array_append(w->events, event);
@@ -83,17 +99,13 @@ static void on_event(void *arg, json_t *event)
 
 /* --- beginning --- */
 
-static bool has_room(struct mcp_exchange *x, const json_t *id)
+struct mcp_work *mcp_work_new(struct mcp_exchange *x, const json_t *id, enum op_id op, json_t *params)
 {
-    if (x->session->n_works < MCP_SESSION_RUNNING_MAX)
-        return true;
-    mcp_session_refuse(x, id, MCP_SESSION_BUSY, "limit of 64 concurrent requests in this session reached");
-    return false;
-}
-
-/* Takes params. */
-static struct mcp_work *work_new(struct mcp_exchange *x, const json_t *id, enum op_id op, json_t *params)
-{
+    if (x->session->n_works >= MCP_SESSION_RUNNING_MAX) {
+        json_decref(params);
+        mcp_session_refuse(x, id, MCP_SESSION_BUSY, "limit of 64 concurrent requests in this session reached");
+        return NULL;
+    }
     struct mcp_work *w = xzalloc(sizeof(*w));
     *w = (struct mcp_work){ .exchange = x, .id = json_deep_copy(id), .op = op, .params = params };
     w->events = spec_ops[op].flags & OP_STREAM ? json_array() : NULL;
@@ -103,10 +115,12 @@ static struct mcp_work *work_new(struct mcp_exchange *x, const json_t *id, enum 
     return w;
 }
 
-static void work_start(struct mcp_work *w)
+void mcp_work_start(struct mcp_work *w)
 {
     struct mcp_session *s = w->exchange->session;
-    const struct mcp_backend_sink sink = { .on_event = on_event, .done = on_call_done, .arg = w };
+    const struct mcp_backend_sink sink = {
+        .on_event = on_event, .done = on_call_done, .arg = w, .traceparent = w->exchange->traceparent
+    };
     if (w->progress_token)
         timer_set(s->ticker, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS);
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
@@ -137,11 +151,9 @@ void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *
         refuse_args(x, id, t, &err);
         return;
     }
-    if (!has_room(x, id)) {
-        json_decref(checked);
+    struct mcp_work *w = mcp_work_new(x, id, t->op, checked);
+    if (!w)
         return;
-    }
-    struct mcp_work *w = work_new(x, id, t->op, checked);
     w->tool = t;
     w->args = json_incref(args);
     json_t *token = json_get(json_get(params, "_meta"), "progressToken");
@@ -153,7 +165,12 @@ void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *
         w->output = xzalloc(sizeof(*w->output));
         mcp_output_init(w->output);
     }
-    work_start(w);
+    mcp_work_start(w);
+}
+
+static json_t *resource_list(const struct mcp_work *w, const json_t *answer)
+{
+    return mcp_resource_list(answer);
 }
 
 void mcp_work_list_resources(struct mcp_exchange *x, const json_t *id, const json_t *params)
@@ -165,9 +182,17 @@ void mcp_work_list_resources(struct mcp_exchange *x, const json_t *id, const jso
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: it is none that this server gave");
         return;
     }
-    if (has_room(x, id))
-        work_start(
-            work_new(x, id, OP_ID_sandbox_list, json_pack("{s:i, s:i}", "page", page, "pageSize", MCP_RESOURCE_PAGE)));
+    struct mcp_work *w =
+        mcp_work_new(x, id, OP_ID_sandbox_list, json_pack("{s:i, s:i}", "page", page, "pageSize", MCP_RESOURCE_PAGE));
+    if (!w)
+        return;
+    w->result = resource_list;
+    mcp_work_start(w);
+}
+
+static json_t *resource_contents(const struct mcp_work *w, const json_t *answer)
+{
+    return mcp_resource_contents(&w->resource, w->uri, answer);
 }
 
 void mcp_work_read_resource(struct mcp_exchange *x, const json_t *id, const json_t *params)
@@ -180,22 +205,23 @@ void mcp_work_read_resource(struct mcp_exchange *x, const json_t *id, const json
         return;
     }
     if (mcp_resource_parse(uri, &r, &err) < 0) {
-        mcp_session_refuse(x, id, MCP_SESSION_NO_RESOURCE, err.msg);
+        mcp_session_refuse_uri(x, id, uri, err.msg);
         return;
     }
-    if (!has_room(x, id)) {
+    struct mcp_work *w = mcp_work_new(x, id, r.op, json_incref(r.params));
+    if (!w) {
         mcp_resource_done(&r);
         return;
     }
-    struct mcp_work *w = work_new(x, id, r.op, json_incref(r.params));
     w->resource = r;
     w->uri = xstrdup(uri);
-    work_start(w);
+    w->result = resource_contents;
+    mcp_work_start(w);
 }
 
 /* --- progress and early ends --- */
 
-static void give_up(struct mcp_work *w)
+void mcp_work_drop(struct mcp_work *w)
 {
     struct mcp_exchange *x = w->exchange;
     const struct mcp_backend *back = x->session->back;
@@ -211,7 +237,7 @@ void mcp_work_cancel(struct mcp_session *s, const json_t *id)
     LIST_FOREACH(w, &s->works, entry)
     {
         if (json_equal(w->id, id)) {
-            give_up(w);
+            mcp_work_drop(w);
             return;
         }
     }
@@ -223,7 +249,7 @@ void mcp_work_leave(struct mcp_exchange *x)
     for (; w; w = next) {
         next = LIST_NEXT(w, entry);
         if (w->exchange == x)
-            give_up(w);
+            mcp_work_drop(w);
     }
 }
 

@@ -107,6 +107,24 @@ def test_wrong_calls(url):
             assert mcp.ask("ping")["result"] == {}
 
 
+def test_subscriptions_share_the_pipe(mcp, client):
+    sid = json.loads(mcp.text("sandbox_create", image="python"))["id"]
+    assert mcp.ask("resources/subscribe", {"uri": f"sandbox://{sid}/files/workspace/"})["result"] == {}
+    client.ok("POST", f"/sandboxes/{sid}/pause")
+    assert mcp.next() == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": f"sandbox://{sid}/files/workspace/"}}
+    client.delete(f"/sandboxes/{sid}")
+
+
+def test_a_trace_context_goes_to_the_server(mcp, client):
+    sid, trace = json.loads(mcp.text("sandbox_create", image="python"))["id"], "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
+    call = {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "echo x$TRACEPARENT"}}
+    said = mcp.ask("tools/call", {**call, "_meta": {"traceparent": trace}})["result"]["structuredContent"]["stdout"]
+    assert said.startswith("x00-" + "ab" * 16 + "-") and trace not in said
+    for wrong in (trace + "\r\nAuthorization: Bearer x", "x", 7, "a" * 4096):
+        assert mcp.ask("tools/call", {**call, "_meta": {"traceparent": wrong}})["result"]["structuredContent"]["stdout"] == "x\n"
+    client.delete(f"/sandboxes/{sid}")
+
+
 def test_hostile_lines(mcp):
     for line, code in ((b"{", -32700), (b"[]", -32600), (b"7", -32600), (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
                        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),

@@ -1,5 +1,6 @@
 """/mcp of the server: sessions, streams, origins, tokens and limits, over HTTP."""
 import json
+import re
 import threading
 
 import pytest
@@ -166,8 +167,11 @@ def test_the_stream_of_a_session(server, mcp):
     listener.close()
 
 
+REVISION, CAPABILITIES = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
+
+
 def stateless(method, version="2026-07-28", rid=1, **params):
-    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    meta = {REVISION: version, CAPABILITIES: {}}
     return request(method, {"_meta": meta, **params}, rid)
 
 
@@ -193,10 +197,167 @@ def test_requests_without_a_session(server, new_sandbox):
     status, (answer,) = mcp.post(stateless("tools/list", "2099-01-01"), Mcp_Protocol_Version="2099-01-01", Mcp_Method="tools/list")
     assert status == 400 and answer["error"]["code"] == -32022
     assert answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
-    for method in ("initialize", "ping", "subscriptions/listen"):
-        assert said(method, stateless(method))[1][0]["error"]["code"] == -32601, method
-    missing = stateless("resources/read", uri="sandbox://none_such")
-    assert said("resources/read", missing, Mcp_Name="sandbox://none_such")[1][0]["error"]["code"] == -32602
+    for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "unknown/method"):
+        status, (answer,) = said(method, stateless(method, rid=method))
+        assert status == 404 and answer["error"]["code"] == -32601 and answer["id"] == method, method
+    for uri in ("sandbox://none_such", "test://nothing"):
+        status, (answer,) = said("resources/read", stateless("resources/read", uri=uri), Mcp_Name=uri)
+        assert status == 200 and answer["error"]["code"] == -32602 and answer["error"]["data"] == {"uri": uri}
+
+
+@pytest.mark.parametrize("params, lacks", [(None, "protocolVersion"), ({}, "protocolVersion"), ({"_meta": {}}, "protocolVersion"), ({"_meta": []}, "protocolVersion"),
+                                           ({"_meta": {CAPABILITIES: {}}}, "protocolVersion"), ({"_meta": {REVISION: "2026-07-28"}}, "clientCapabilities"),
+                                           ({"_meta": {REVISION: "2026-07-28", CAPABILITIES: None}}, "clientCapabilities")])
+def test_what_a_request_without_a_session_must_say(server, params, lacks):
+    for method in ("server/discover", "tools/list"):
+        status, (answer,) = Http(server).post(request(method, params, rid="me"), Mcp_Protocol_Version="2026-07-28", Mcp_Method=method)
+        assert status == 400 and answer["id"] == "me" and answer["error"]["code"] == -32602 and lacks in answer["error"]["message"]
+    with_info = stateless("server/discover")
+    with_info["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = {"name": "t", "version": "1"}
+    assert Http(server).post(with_info, Mcp_Protocol_Version="2026-07-28", Mcp_Method="server/discover")[0] == 200
+
+
+class Sessionless(Http):
+    """The same calls in the revision without sessions."""
+
+    def ask(self, method, params=None):
+        name = (params or {}).get("name") or (params or {}).get("uri")
+        status, (answer,) = self.post(stateless(method, **(params or {})), Mcp_Protocol_Version="2026-07-28", Mcp_Method=method, **({"Mcp_Name": name} if name else {}))
+        assert status == 200, answer
+        return answer
+
+
+@pytest.fixture(params=[Http, Sessionless])
+def either(request, server):
+    made = request.param(server)
+    if request.param is Http:
+        made.initialize()
+    yield made
+    if made.session:
+        made.client.call("DELETE", "/mcp", headers=made.headers())
+
+
+def test_prompts(either):
+    prompts = either.ask("prompts/list")["result"]["prompts"]
+    assert [p["name"] for p in prompts] == ["run_code", "test_repository", "inspect_sandbox"] and all(p["title"] and p["description"] for p in prompts)
+    assert prompts[0]["arguments"][0] == {"name": "code", "description": "Source code", "required": True}
+    said = either.ask("prompts/get", {"name": "run_code", "arguments": {"code": "puts {language} 1", "language": "ruby"}})["result"]["messages"]
+    assert len(said) == 1 and said[0]["role"] == "user" and "this ruby code" in said[0]["content"]["text"] and said[0]["content"]["text"].endswith("puts {language} 1")
+    assert "this python code" in either.ask("prompts/get", {"name": "run_code", "arguments": {"code": "1"}})["result"]["messages"][0]["content"]["text"]
+    tools = {t["name"] for t in either.ask("tools/list")["result"]["tools"]}
+    for prompt in prompts:
+        got = either.ask("prompts/get", {"name": prompt["name"], "arguments": {a["name"]: "x" for a in prompt["arguments"]}})["result"]
+        named = set(re.findall(r"sandbox_\w+", got["messages"][0]["content"]["text"]))
+        assert named and named <= tools, "a prompt names tools that there are"
+    for wrong, why in (({"name": "nothing"}, "Unknown prompt: nothing"), ({"name": "run_code"}, "run_code: code: it is required"),
+                       ({"name": "run_code", "arguments": {"code": 1}}, "run_code: code: a text is needed"),
+                       ({"name": "run_code", "arguments": {"code": "x" * (1 << 20)}}, "more than 1048576 bytes")):
+        error = either.ask("prompts/get", wrong)["error"]
+        assert error["code"] == -32602 and why in error["message"]
+
+
+def test_completion(either, new_sandbox, client):
+    def values(ref, name, value, **given):
+        return either.ask("completion/complete", {"ref": ref, "argument": {"name": name, "value": value}, "context": {"arguments": given}})["result"]["completion"]
+
+    sid = new_sandbox(name="completable")["id"]
+    client.exec(sid, "mkdir -p /workspace/folder && touch /workspace/file.txt /workspace/folder/deep")
+    code, look = {"type": "ref/prompt", "name": "run_code"}, {"type": "ref/prompt", "name": "inspect_sandbox"}
+    file = {"type": "ref/resource", "uri": "sandbox://{sandboxId}/files/{+path}"}
+    assert values(code, "language", "") == {"values": ["python", "javascript", "typescript", "go", "bash"], "total": 5, "hasMore": False}
+    assert values(code, "language", "py")["values"] == ["python"] and values(code, "code", "x")["values"] == []
+    for ref in (look, file):
+        assert values(ref, "sandboxId", sid[:-1])["values"] == [sid] == values(ref, "sandboxId", "completab")["values"]
+        assert values(ref, "sandboxId", "none")["values"] == []
+    assert set(values(file, "path", "workspace/f", sandboxId=sid)["values"]) == {"workspace/file.txt", "workspace/folder/"}
+    assert values(file, "path", "workspace/folder/", sandboxId=sid)["values"] == ["workspace/folder/deep"]
+    assert values(file, "path", "workspace/f")["values"] == [], "whose files is not known yet"
+    assert values({"type": "ref/prompt", "name": "nothing"}, "x", "")["values"] == values({"type": "ref/resource", "uri": "x://{path}"}, "path", "")["values"] == []
+    for wrong in ({}, {"ref": {"type": "other"}, "argument": {"name": "a", "value": "b"}}, {"ref": code}, {"ref": code, "argument": {"name": "language"}}):
+        assert either.ask("completion/complete", wrong)["error"]["code"] == -32602
+
+
+def events_of(stream):
+    """The messages of an open event stream, as they arrive."""
+    for line in stream:
+        if line.startswith(b"data: "):
+            yield json.loads(line[6:])
+
+
+def test_a_session_subscribes_to_resources(server, mcp, new_sandbox, client):
+    assert Http(server).initialize()["capabilities"]["resources"] == {"subscribe": True}
+    one, other = new_sandbox()["id"], new_sandbox()["id"]
+    listener = server.client(prefix="")
+    told = events_of(listener.open("GET", "/mcp", headers=mcp.headers()))
+    for _ in range(2):
+        assert mcp.ask("resources/subscribe", {"uri": f"sandbox://{one}"})["result"] == {}
+    assert mcp.ask("resources/subscribe", {"uri": f"sandbox://{one}/logs"})["result"] == {}
+    client.exec(other, "true")
+    client.ok("POST", f"/sandboxes/{one}/pause")
+    updated = [{"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": f"sandbox://{one}{rest}"}} for rest in ("", "/logs")]
+    assert [next(told), next(told)] == updated
+    mcp.ask("resources/unsubscribe", {"uri": f"sandbox://{one}"})
+    client.ok("POST", f"/sandboxes/{one}/resume")
+    client.ok("POST", f"/sandboxes/{one}/pause")
+    assert [next(told), next(told)] == [updated[1]] * 2
+    error = mcp.ask("resources/subscribe", {"uri": "test://other"})["error"]
+    assert error["code"] == -32002 and error["data"] == {"uri": "test://other"}
+    for number in range(63):
+        assert mcp.ask("resources/subscribe", {"uri": f"sandbox://{one}/files/{number}"})["result"] == {}
+    assert "limit of 64" in mcp.ask("resources/subscribe", {"uri": f"sandbox://{one}"})["error"]["message"]
+    listener.close()
+
+
+def test_listening_without_a_session(server, new_sandbox, client):
+    one, other = new_sandbox()["id"], new_sandbox()["id"]
+    mcp, listener = Http(server), server.client(prefix="")
+    wanted = {"resourceSubscriptions": [f"sandbox://{one}", "test://other"], "resourcesListChanged": True, "toolsListChanged": True}
+    listen = stateless("subscriptions/listen", rid="sub", notifications=wanted)
+    headers = mcp.headers(Mcp_Protocol_Version="2026-07-28", Mcp_Method="subscriptions/listen")
+    reply = listener.open("POST", "/mcp", listen, headers=headers)
+    assert reply.getheader("Content-Type").startswith("text/event-stream")
+    told, tag = events_of(reply), {"io.modelcontextprotocol/subscriptionId": "sub"}
+    assert next(told) == {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                          "params": {"notifications": {"resourcesListChanged": True, "resourceSubscriptions": [f"sandbox://{one}"]}, "_meta": tag}}
+    client.ok("POST", f"/sandboxes/{other}/pause")
+    client.ok("POST", f"/sandboxes/{one}/pause")
+    assert next(told) == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": f"sandbox://{one}", "_meta": tag}}
+    client.delete(f"/sandboxes/{other}")
+    assert next(told) == {"jsonrpc": "2.0", "method": "notifications/resources/list_changed", "params": {"_meta": tag}}
+    listener.close()
+    assert mcp.post(listen, Mcp_Protocol_Version="2026-07-28", Mcp_Method="subscriptions/listen", Accept="application/json")[0] == 406
+    assert mcp.post(stateless("subscriptions/listen"), Mcp_Protocol_Version="2026-07-28", Mcp_Method="subscriptions/listen")[1][0]["error"]["code"] == -32602
+
+
+def test_listening_ends_with_the_token_and_the_server(server, client):
+    token = user(client, "listener", tenant="listener")
+    listen = stateless("subscriptions/listen", notifications={"resourcesListChanged": True})
+    said = {"Mcp_Protocol_Version": "2026-07-28", "Mcp_Method": "subscriptions/listen"}
+    with server.client(token=token["secret"], prefix="") as listener:
+        told = events_of(listener.open("POST", "/mcp", listen, headers=Http(server, token=token["secret"]).headers(**said)))
+        assert next(told)["method"].endswith("acknowledged")
+        client.ok("DELETE", f"/tokens/{token['id']}")
+        assert [last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] for last in told] == [1]
+    with harness.Server() as own, own.client(prefix="") as listener:
+        told = events_of(listener.open("POST", "/mcp", listen, headers=Http(own).headers(**said)))
+        assert next(told)["method"].endswith("acknowledged")
+        own.proc.terminate()
+        for last in told:
+            assert last["id"] == 1 and last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == 1
+        own.proc.wait(harness.DEADLINE_S)
+
+
+@pytest.mark.parametrize("where", ["header", "meta"])
+def test_a_trace_continues_into_the_sandbox(either, new_sandbox, where):
+    trace, sid = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01", new_sandbox()["id"]
+    call = {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "echo $TRACEPARENT"}}
+    message = stateless("tools/call", **call) if either.session is None else request("tools/call", call)
+    if where == "meta":
+        message["params"].setdefault("_meta", {})["traceparent"] = trace
+    headers = {"Mcp_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call", "Mcp_Name": "sandbox_exec"} if either.session is None else {}
+    _, (answer,) = either.post(message, **headers, **({"Traceparent": trace} if where == "header" else {}))
+    seen = answer["result"]["structuredContent"]["stdout"].strip()
+    assert seen.startswith("00-" + "ab" * 16 + "-") and seen != trace
 
 
 def test_a_choice_of_tools(server):

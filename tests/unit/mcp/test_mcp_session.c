@@ -177,19 +177,65 @@ TEST(a_request_may_say_its_own_version)
 {
     static const char discover[] =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
-        "\"io.modelcontextprotocol/protocolVersion\":\"%s\"}}}";
+        "\"io.modelcontextprotocol/protocolVersion\":\"%s\",\"io.modelcontextprotocol/clientCapabilities\":%s}}}";
     CLEANUP(free_p)
-    char *newest = xasprintf(discover, MCP_SESSION_NEWEST), *unknown = xasprintf(discover, "2099-01-01"),
-         *stateful = xasprintf(discover, MCP_SESSION_STATEFUL);
+    char *newest = xasprintf(discover, MCP_SESSION_NEWEST, "{}"), *unknown = xasprintf(discover, "2099-01-01", "{}"),
+         *stateful = xasprintf(discover, MCP_SESSION_STATEFUL, "{}"),
+         *without = xasprintf(discover, MCP_SESSION_NEWEST, "null");
     set_up();
     (void)say(newest);
     check_next("\"resultType\":\"complete\"");
+    (void)say(without);
+    check_next("\"id\":1,\"error\":{\"code\":-32602,");
     (void)say(unknown);
     check_next("\"code\":-32022");
     (void)say(stateful);
     check_next("\"code\":-32601");
     (void)say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\"}");
     check_next("\"code\":-32601");
+    take_down();
+}
+
+#define SUBSCRIBE "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"resources/%s\",\"params\":{\"uri\":\"sandbox://%s\"}}"
+
+static void subscribe(int id, const char *verb, const char *address)
+{
+    CLEANUP(free_p) char *text = xasprintf(SUBSCRIBE, id, verb, address);
+    (void)say(text);
+}
+
+TEST(a_subscription_is_one_stream_that_no_request_waits_for)
+{
+    JSON_OWNED event = json_pack("{s:s, s:s}", "topic", "sandbox.paused", "sandboxId", "sbx_a");
+    JSON_OWNED other = json_pack("{s:s, s:s}", "topic", "sandbox.killed", "sandboxId", "sbx_ab");
+    set_up();
+    subscribe(1, "subscribe", "sbx_a");
+    check_next("\"code\":-32000"); /* nobody takes its notifications */
+    mcp_session_on_notes(session, &(struct mcp_session_sink){ .send = on_send, .arg = &heard });
+    subscribe(2, "subscribe", "sbx_a");
+    check_next("\"id\":2,\"result\":{}");
+    subscribe(3, "subscribe", "sbx_a/logs");
+    check_next("\"id\":3,\"result\":{}");
+    CHECK_INT(fake.n, 1);
+    CHECK_INT(mcp_session_running(session), 0);
+    fakeback_event(&fake, other);
+    fakeback_event(&fake, event);
+    check_next("\"notifications/resources/updated\",\"params\":{\"uri\":\"sandbox://sbx_a\"}");
+    check_next("\"notifications/resources/updated\",\"params\":{\"uri\":\"sandbox://sbx_a/logs\"}");
+    subscribe(4, "unsubscribe", "sbx_a");
+    subscribe(5, "unsubscribe", "sbx_none");
+    check_next("\"id\":4,\"result\":{}");
+    check_next("\"id\":5,\"result\":{}");
+    CHECK_INT(fake.n, 1);
+    subscribe(6, "unsubscribe", "sbx_a/logs");
+    check_next("\"id\":6,\"result\":{}");
+    CHECK_INT(fake.n, 0);
+    subscribe(7, "subscribe", "sbx_a");
+    check_next("\"id\":7,\"result\":{}");
+    answer(200, "null"); /* the server ends the stream: a later subscription begins another */
+    subscribe(8, "subscribe", "sbx_a");
+    check_next("\"id\":8,\"result\":{}");
+    CHECK_INT(fake.n, 1);
     take_down();
 }
 
@@ -239,6 +285,7 @@ int main(void)
     RUN(progress_is_told_to_who_asked);
     RUN(a_batch_is_answered_as_one);
     RUN(a_request_may_say_its_own_version);
+    RUN(a_subscription_is_one_stream_that_no_request_waits_for);
     RUN(operations_become_requests);
     RUN(pages_of_foreign_origins_are_refused);
     return tap_done();
