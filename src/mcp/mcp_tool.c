@@ -176,6 +176,11 @@ static void leave_out_lengths(json_t *schema)
     size_t i;
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         (void)json_object_del(schema, names[i]);
+    if (json_number_value(json_object_get(schema, "maximum")) > 9e18) { /* what JSON numbers can be */
+        (void)json_object_del(schema, "minimum");
+        (void)json_object_del(schema, "maximum");
+        (void)json_object_del(schema, "format");
+    }
     json_object_foreach(schema, key, value)
     {
         if (json_is_object(value))

@@ -21,26 +21,27 @@
     {                                                                             \
         name, help, type, FIELD_CLAMP | FIELD_LENIENT, min, max, .fallback = from \
     }
-#define CONFIG_BOUNDED(name, help, type, least, most, row, from) \
-    CONFIG_NUMBER(name, help, type, least(LIMIT_MIN(row)), most(LIMIT_MAX(row)), from)
-#define CONFIG_FIELDS(image_flags, least, most)                                                                         \
-    { "image", "Image to start from", FIELD_STR, image_flags, 0, FIELDS_NAME_MAX },                                     \
+#define CONFIG_BOUNDED(name, help, type, least, most, note, row, from) \
+    CONFIG_NUMBER(name, help note(row), type, least(LIMIT_MIN(row)), most(LIMIT_MAX(row)), from)
+#define CONFIG_FIELDS(image_flags, image_from, least, most, note)                                                       \
+    { "image", "Image to start from", FIELD_STR, image_flags, 1, FIELDS_NAME_MAX, .fallback = image_from },             \
         { "name", "Name", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },                                 \
-        CONFIG_BOUNDED("timeout", "Time to live, seconds", FIELD_INT, least, most, TIMEOUT_S, "III_DEFAULT_TIMEOUT"),   \
-        CONFIG_BOUNDED("memory", "Memory, MB", FIELD_INT, least, most, MEMORY_MB, "III_DEFAULT_MEMORY"),                \
-        CONFIG_BOUNDED("cpu", "CPUs", FIELD_NUM, least, most, CPU, "III_DEFAULT_CPU"),                                  \
+        CONFIG_BOUNDED("timeout", "Time to live, seconds", FIELD_INT, least, most, note, TIMEOUT_S,                     \
+                       "III_DEFAULT_TIMEOUT"),                                                                          \
+        CONFIG_BOUNDED("memory", "Memory, MB", FIELD_INT, least, most, note, MEMORY_MB, "III_DEFAULT_MEMORY"),          \
+        CONFIG_BOUNDED("cpu", "CPUs", FIELD_NUM, least, most, note, CPU, "III_DEFAULT_CPU"),                            \
         CONFIG_NUMBER("diskMb", "Size of its own disk, MB; 0: no own disk", FIELD_INT, 0, LIMIT_MAX(DISK_MB),           \
                       "III_DEFAULT_DISK"),                                                                              \
         CONFIG_NUMBER("inodes", "Files and folders on that disk", FIELD_INT, 0, LIMIT_MAX(INODES),                      \
                       LIMIT_DEFAULT_TEXT(INODES_PER_MB) " for each MB"),                                                \
-        CONFIG_BOUNDED("pids", "Processes and threads", FIELD_INT, least, most, PIDS, "III_PIDS_MAX"),                  \
-        CONFIG_BOUNDED("openFiles", "Open files of one process", FIELD_INT, least, most, OPEN_FILES,                    \
+        CONFIG_BOUNDED("pids", "Processes and threads", FIELD_INT, least, most, note, PIDS, "III_PIDS_MAX"),            \
+        CONFIG_BOUNDED("openFiles", "Open files of one process", FIELD_INT, least, most, note, OPEN_FILES,              \
                        "III_OPEN_FILES"),                                                                               \
-        CONFIG_BOUNDED("shmMb", "Size of /dev/shm, MB", FIELD_INT, least, most, SHM_MB, "III_SHM_MB"),                  \
+        CONFIG_BOUNDED("shmMb", "Size of /dev/shm, MB", FIELD_INT, least, most, note, SHM_MB, "III_SHM_MB"),            \
         CONFIG_NUMBER("netMbps", "Network rate each way, Mbit/s; 0: no limit", FIELD_INT, 0, LIMIT_MAX(NET_MBPS),       \
                       "III_NET_MBPS"),                                                                                  \
-        CONFIG_NUMBER("idleTimeout", "Idle time after which the sandbox is removed, seconds", FIELD_INT, 1,             \
-                      most(LIMIT_MAX(TIMEOUT_S)), "none"),                                                              \
+        CONFIG_NUMBER("idleTimeout", "Idle time after which the sandbox is removed, seconds" note##_IDLE, FIELD_INT,    \
+                      1, most(LIMIT_MAX(TIMEOUT_S)), "none"),                                                           \
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
@@ -51,16 +52,20 @@
 #define AS_GIVEN(x) x
 #define ZERO(x)     0
 #define WHOLE(x)    FIELDS_WHOLE_MAX
+#define NO_NOTE(row)
+#define NO_NOTE_IDLE
+#define AT_CREATE(row) "; a create moves it into " SPAN(row)
+#define AT_CREATE_IDLE "; a create moves it into 1 to " LIMIT_MAX_TEXT(TIMEOUT_S)
 
 const struct field fields_lifecycle_create[] = {
-    CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
+    CONFIG_FIELDS(0, "III_DEFAULT_IMAGE", AS_GIVEN, AS_GIVEN, NO_NOTE),
     { "backend", "Isolation backend, one that III_BACKENDS allows", FIELD_STR, 0, 1, 32,
       .fallback = "III_ISOLATION_BACKEND" },
     { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
       .ref = REF_TEMPLATE_NAME },
     END,
 };
-static const struct field config_members[] = { CONFIG_FIELDS(REQ, ZERO, WHOLE), END };
+static const struct field config_members[] = { CONFIG_FIELDS(REQ, NULL, ZERO, WHOLE, AT_CREATE), END };
 
 const struct field fields_lifecycle_list[] = {
     { "status", "Only sandboxes with this status", FIELD_STR, 0, 0, LIMIT_MAX(SHORT_BYTES) },

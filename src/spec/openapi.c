@@ -5,6 +5,7 @@
  * The server takes every field from the query or the body; the document shows one place for each (is_in_body()). The
  * error responses of a row are derived from its flags and fields (can_answer()). x-sdk names the SDKs' methods, for
  * tools/sdkgen. Rows are constant and ours, so nothing here fails. */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -30,12 +31,14 @@ static json_t *default_of(const struct field *f)
 
 static json_t *number_schema(const struct field *f, const char *type)
 {
+    bool is_int = f->type == FIELD_INT;
+    if (f->flags & FIELD_CLAMP) /* any number that JSON is read with: its own range stands in the description */
+        return is_int ? json_pack("{s:s, s:s, s:I, s:I}", "type", type, "format", "int64", "minimum",
+                                  (json_int_t)INT64_MIN, "maximum", (json_int_t)INT64_MAX)
+                      : json_pack("{s:s, s:f, s:f}", "type", type, "minimum", -9.2e18, "maximum", 9.2e18);
     json_t *s = json_pack("{s:s}", "type", type);
-    if (!(f->flags & FIELD_CLAMP)) { /* a clamped field takes any number: its range stands in the description */
-        bool is_int = f->type == FIELD_INT;
-        (void)json_object_set_new(s, "minimum", is_int ? json_integer((json_int_t)f->min) : json_real(f->min));
-        (void)json_object_set_new(s, "maximum", is_int ? json_integer((json_int_t)f->max) : json_real(f->max));
-    }
+    (void)json_object_set_new(s, "minimum", is_int ? json_integer((json_int_t)f->min) : json_real(f->min));
+    (void)json_object_set_new(s, "maximum", is_int ? json_integer((json_int_t)f->max) : json_real(f->max));
     return s;
 }
 
@@ -172,6 +175,36 @@ static void add_parameters(const struct op *op, json_t *to)
     json_decref(list);
 }
 
+static void allow_null(json_t *schema)
+{
+    static const char *const choices[] = { "oneOf", "anyOf" };
+    json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
+    if (json_is_string(type))
+        (void)json_object_set_new(schema, "type", json_pack("[O, s]", type, "null"));
+    if (values)
+        (void)json_array_append_new(values, json_null());
+    for (size_t i = 0; i < 2; i++)
+        if (json_object_get(schema, choices[i]))
+            (void)json_array_append_new(json_object_get(schema, choices[i]), json_pack("{s:s}", "type", "null"));
+}
+
+/* In a body null counts as absent, so every field may be null that may be absent. */
+static void allow_null_members(json_t *schema)
+{
+    const char *name;
+    json_t *one, *required = json_object_get(schema, "required");
+    json_object_foreach(json_object_get(schema, "properties"), name, one)
+    {
+        bool is_required = false;
+        for (size_t i = 0; i < json_array_size(required); i++)
+            is_required |= strcmp(json_string_value(json_array_get(required, i)), name) == 0;
+        allow_null_members(one);
+        allow_null_members(json_object_get(one, "items"));
+        if (!is_required)
+            allow_null(one);
+    }
+}
+
 static void add_body(const struct op *op, json_t *to)
 {
     JSON_OWNED schema = object_schema(op->fields);
@@ -189,6 +222,7 @@ static void add_body(const struct op *op, json_t *to)
         (void)json_object_del(schema, "required");
     if (json_object_size(json_object_get(schema, "properties")) == 0)
         return;
+    allow_null_members(schema);
     (void)json_object_set_new(
         to, "requestBody",
         json_pack("{s:b, s:{s:{s:O}}}", "required", is_required, "content", "application/json", "schema", schema));
@@ -198,6 +232,15 @@ static bool has_path_field(const struct op *op)
 {
     for (const struct field *f = op->fields; f->name; f++)
         if (f->flags & FIELD_PATH)
+            return true;
+    return false;
+}
+
+/* In the path or the query. */
+static bool has_parameter(const struct op *op)
+{
+    for (const struct field *f = op->fields; f->name; f++)
+        if (!is_in_body(op, f))
             return true;
     return false;
 }
@@ -262,6 +305,8 @@ static json_t *responses_of(const struct op *op)
         (void)json_object_set_new(json_object_get(json_object_get(all, "200"), "content"), "text/event-stream",
                                   json_pack("{s:o}", "schema", event_schema(ref)));
     }
+    if (has_parameter(op))
+        (void)json_object_set_new(all, "414", json_pack("{s:s}", "$ref", "#/components/responses/uri_too_long"));
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))
@@ -355,7 +400,10 @@ static json_t *error_responses(void)
         [ERR_TIMEOUT] = "It took longer than allowed",
         [ERR_NO_SPACE] = "No space left",
     };
-    json_t *all = json_object();
+    /* Before the request is anybody's: it has no code of ours, and so no x-status. */
+    json_t *all = json_pack("{s:{s:s, s:{s:{s:{s:s}}}}}", "uri_too_long", "description",
+                            "The URL is longer than the server takes: move fields into the body", "content",
+                            "application/json", "schema", "$ref", "#/components/schemas/Error");
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
         (void)json_object_set_new(all, err_name((enum err_code)code),
                                   json_pack("{s:s, s:i, s:{s:{s:{s:s}}}}", "description", words[code], "x-status",
@@ -373,7 +421,8 @@ json_t *spec_openapi(const char *prefix, const char *version)
         "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:{s:o}, s:o, s:o}", "openapi", "3.1.0", "info",
         "title", "iii-sandbox", "version", version, "description",
         "Isolated sandboxes for untrusted code. Fields may come in the query string or in a JSON body; null "
-        "counts as absent and unknown fields are ignored.",
+        "counts as absent and unknown fields are ignored. A JSON body with an integer that does not fit into 64 bits "
+        "(signed), wherever it is, is rejected with 400.",
         "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "x-websockets", "terminal",
         json_sprintf("/%s/sandboxes/{id}/terminal/{sessionId}/ws", prefix), "paths", paths_of(prefix), "components",
         components);

@@ -2,7 +2,7 @@
 import math
 
 KNOWN = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "minimum", "maximum", "minLength",
-         "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "description", "default"}
+         "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "description", "default", "format"}
 TYPES = {
     "string": lambda v: isinstance(v, str),
     "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import harness
+from schema import complaints as schema_complaints
 
 METHODS = {"get", "post", "put", "delete", "patch", "head", "options"}
 
@@ -101,3 +102,70 @@ def test_the_reference_page_names_every_route(document):
     for path, method, _ in operations(document):
         short = re.sub(r"\{(\w+)\}", r":\1", path).removeprefix("/sandbox")
         assert short in page or path in page, path
+
+
+def body_of(document, path):
+    return document["paths"]["/sandbox" + path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+
+
+def test_a_sandbox_needs_no_image(document, client):
+    schema = body_of(document, "/sandboxes")
+    assert "image" not in schema.get("required", []) and schema["properties"]["image"]["minLength"] == 1
+    assert schema["properties"]["image"]["description"].endswith("; default: III_DEFAULT_IMAGE")
+    made = client.ok("POST", "/sandboxes", {})
+    assert made["image"] == "python"
+    client.delete(f"/sandboxes/{made['id']}")
+    assert client.post("/sandboxes", {"image": ""}).status == 400
+
+
+def test_a_url_that_is_too_long(document, client):
+    for path, _, op in operations(document):
+        assert ("414" in op["responses"]) == any(p["in"] != "header" for p in op.get("parameters", [])), path
+    reply = client.get("/sandboxes?status=" + "x" * 100000)
+    assert reply.status == 414
+    with harness.Client(client.port) as again:
+        wrong = schema_complaints(document, document["components"]["responses"]["uri_too_long"]["content"]["application/json"]["schema"], reply.json())
+        assert not wrong and again.get("/health").status == 200
+
+
+def test_null_is_absent(document, client):
+    """Every field that may be absent may be null, at every depth; the server takes what the document allows."""
+    def optional(schema, at):
+        for name, one in schema.get("properties", {}).items():
+            if name not in schema.get("required", []):
+                assert not schema_complaints(document, one, None), f"{at}.{name}"
+            yield from ([(at, name)] if name not in schema.get("required", []) else [])
+            for deeper in (one, one.get("items", {})):
+                yield from optional(deeper, f"{at}.{name}")
+
+    found = [place for path, _, op in operations(document) if "requestBody" in op
+             for place in optional(op["requestBody"]["content"]["application/json"]["schema"], path)]
+    assert len(found) > 100
+    create, template = body_of(document, "/sandboxes"), body_of(document, "/templates")
+    made = client.ok("POST", "/sandboxes", {name: None for name in create["properties"]})
+    client.delete(f"/sandboxes/{made['id']}")
+    config = {name: None for name in template["properties"]["config"]["properties"]}
+    kept = client.ok("POST", "/templates", {"name": "nulls", "description": None, "config": {**config, "image": "python"}})
+    assert kept["config"] == {"image": "python"} and client.delete(f"/templates/{kept['id']}").status == 200
+    assert client.post("/templates", {"name": "nulls", "config": config}).status == 400, "image is required in it"
+
+
+def test_integers_have_64_bits(document, client):
+    memory = body_of(document, "/sandboxes")["properties"]["memory"]
+    assert (memory["minimum"], memory["maximum"], memory["format"]) == (-2**63, 2**63 - 1, "int64") and "64 bits" in document["info"]["description"]
+    made = client.ok("POST", "/sandboxes", {"memory": -2**63, "timeout": 2**63 - 1, "cpu": 9.2e18})
+    client.delete(f"/sandboxes/{made['id']}")
+    for wrong in ({"memory": 2**63}, {"memory": -2**63 - 1}, {"metadata": {"a": 10**30}}, {"unknown": [{"deep": 10**30}]}):
+        reply = client.post("/sandboxes", wrong)
+        assert reply.status == 400 and "integer" in reply.error, wrong
+
+
+def test_a_template_says_the_ranges_of_a_create(document, client):
+    numbers = {name: s for name, s in body_of(document, "/templates")["properties"]["config"]["properties"].items() if {"integer", "number"} & set(s["type"])}
+    assert len(numbers) >= 10
+    ranges = {name: re.search(r"moved? (?:it )?into ([\d.]+) to ([\d.]+)|moves it into ([\d.]+) to ([\d.]+)", s["description"]) for name, s in numbers.items()}
+    assert all(ranges.values()), [name for name, found in ranges.items() if not found]
+    low, high = (float(word) for word in ranges["memory"].groups() if word)
+    kept = client.ok("POST", "/templates", {"name": "ranges", "config": {"image": "python", "memory": int(high) + 1, "pids": 10**12}})
+    assert kept["config"]["memory"] == high + 1, "it is kept as given"
+    client.delete(f"/templates/{kept['id']}")

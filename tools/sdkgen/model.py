@@ -122,6 +122,16 @@ def public_name(name):
     return PUBLIC_NAMES.get(name, name)
 
 
+def without_null(schema):
+    """A client leaves out what it does not give: that the server takes null for absent is nothing to it."""
+    schema = {**schema, **{key: [s for s in schema[key] if s != {"type": "null"}] for key in ("oneOf", "anyOf") if key in schema}}
+    if isinstance(schema.get("type"), list):
+        schema["type"] = next(kind for kind in schema["type"] if kind != "null")
+    if "enum" in schema:
+        schema["enum"] = [value for value in schema["enum"] if value is not None]
+    return schema
+
+
 class Reader:
     """Reads schemas; collects the types it has to name itself."""
 
@@ -129,6 +139,8 @@ class Reader:
         self.hoisted = {}
 
     def type_of(self, schema, hint, role="reply"):
+        if role == "input":
+            schema = without_null(schema)
         if "$ref" in schema:
             return Type("ref", name=public_name(schema["$ref"].removeprefix(PREFIX)))
         if "oneOf" in schema:
@@ -200,7 +212,7 @@ def answers(reader, name, row):
 def operation(reader, path, method, row, first_of):
     name = row["operationId"]
     reply, event, stream = answers(reader, name, row)
-    errors = tuple(r["$ref"].rsplit("/", 1)[1] for status, r in row["responses"].items() if status != "200")
+    errors = tuple(r["$ref"].rsplit("/", 1)[1] for status, r in row["responses"].items() if status not in ("200", "414"))
     key = any(p["name"] == "Idempotency-Key" for p in row.get("parameters", ()))
     first = first_of.setdefault(row["x-function"], name)
     op = Operation(name, row["x-function"], row["summary"], method.upper(), path, request_fields(reader, name, row), reply, event, stream,
@@ -218,6 +230,6 @@ def read(path):
     known = {t.name for t in types}
     clash = known & set(reader.hoisted)
     assert not clash, f"an inline object would take the name of another: {clash}"
-    errors = [Error(code, r["x-status"], r["description"]) for code, r in doc["components"]["responses"].items()]
+    errors = [Error(code, r["x-status"], r["description"]) for code, r in doc["components"]["responses"].items() if "x-status" in r]
     return Model(doc["info"]["version"], tuple(o for o in operations if not o.alias_of), tuple(o for o in operations if o.alias_of),
                  (*types, *reader.hoisted.values()), tuple(errors), doc["x-websockets"])

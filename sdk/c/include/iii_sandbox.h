@@ -1238,25 +1238,25 @@ struct iii_template_create_config {
     /* Name; default: the new id */
     const char *name;
     size_t name_len;
-    /* Time to live, seconds; default: III_DEFAULT_TIMEOUT */
+    /* Time to live, seconds; a create moves it into 60 to 86400; default: III_DEFAULT_TIMEOUT */
     const int64_t *timeout;
-    /* Memory, MB; default: III_DEFAULT_MEMORY */
+    /* Memory, MB; a create moves it into 64 to 4096; default: III_DEFAULT_MEMORY */
     const int64_t *memory;
-    /* CPUs; default: III_DEFAULT_CPU */
+    /* CPUs; a create moves it into 0.5 to 4; default: III_DEFAULT_CPU */
     const double *cpu;
     /* Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
     const int64_t *disk_mb;
     /* Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
     const int64_t *inodes;
-    /* Processes and threads; default: III_PIDS_MAX */
+    /* Processes and threads; a create moves it into 16 to 65536; default: III_PIDS_MAX */
     const int64_t *pids;
-    /* Open files of one process; default: III_OPEN_FILES */
+    /* Open files of one process; a create moves it into 64 to 1048576; default: III_OPEN_FILES */
     const int64_t *open_files;
-    /* Size of /dev/shm, MB; default: III_SHM_MB */
+    /* Size of /dev/shm, MB; a create moves it into 1 to 1048576; default: III_SHM_MB */
     const int64_t *shm_mb;
     /* Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
     const int64_t *net_mbps;
-    /* Idle time after which the sandbox is removed, seconds; default: none */
+    /* Idle time after which the sandbox is removed, seconds; a create moves it into 1 to 86400; default: none */
     const int64_t *idle_timeout;
     /* Whether the sandbox has a network */
     const bool *network;
@@ -1290,7 +1290,7 @@ struct iii_egress_set_rule {
 
 /* Optional fields of iii_sandbox_create() */
 struct iii_sandbox_create_options {
-    /* Image to start from */
+    /* Image to start from; default: III_DEFAULT_IMAGE */
     const char *image;
     size_t image_len;
     /* Name; default: the new id */

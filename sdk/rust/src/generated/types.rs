@@ -1211,13 +1211,13 @@ pub struct TemplateCreateConfig {
     /// Name; default: the new id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Time to live, seconds; default: III_DEFAULT_TIMEOUT
+    /// Time to live, seconds; a create moves it into 60 to 86400; default: III_DEFAULT_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
-    /// Memory, MB; default: III_DEFAULT_MEMORY
+    /// Memory, MB; a create moves it into 64 to 4096; default: III_DEFAULT_MEMORY
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
-    /// CPUs; default: III_DEFAULT_CPU
+    /// CPUs; a create moves it into 0.5 to 4; default: III_DEFAULT_CPU
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
     /// Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK
@@ -1226,19 +1226,19 @@ pub struct TemplateCreateConfig {
     /// Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<i64>,
-    /// Processes and threads; default: III_PIDS_MAX
+    /// Processes and threads; a create moves it into 16 to 65536; default: III_PIDS_MAX
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pids: Option<i64>,
-    /// Open files of one process; default: III_OPEN_FILES
+    /// Open files of one process; a create moves it into 64 to 1048576; default: III_OPEN_FILES
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<i64>,
-    /// Size of /dev/shm, MB; default: III_SHM_MB
+    /// Size of /dev/shm, MB; a create moves it into 1 to 1048576; default: III_SHM_MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shm_mb: Option<i64>,
     /// Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
-    /// Idle time after which the sandbox is removed, seconds; default: none
+    /// Idle time after which the sandbox is removed, seconds; a create moves it into 1 to 86400; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<i64>,
     /// Whether the sandbox has a network
@@ -1278,7 +1278,7 @@ pub struct EgressSetRule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SandboxCreateOptions {
-    /// Image to start from
+    /// Image to start from; default: III_DEFAULT_IMAGE
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// Name; default: the new id

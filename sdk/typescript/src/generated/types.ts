@@ -857,25 +857,25 @@ export interface TemplateCreateConfig {
   image: string;
   /** Name; default: the new id */
   name?: string;
-  /** Time to live, seconds; default: III_DEFAULT_TIMEOUT */
+  /** Time to live, seconds; a create moves it into 60 to 86400; default: III_DEFAULT_TIMEOUT */
   timeout?: number;
-  /** Memory, MB; default: III_DEFAULT_MEMORY */
+  /** Memory, MB; a create moves it into 64 to 4096; default: III_DEFAULT_MEMORY */
   memory?: number;
-  /** CPUs; default: III_DEFAULT_CPU */
+  /** CPUs; a create moves it into 0.5 to 4; default: III_DEFAULT_CPU */
   cpu?: number;
   /** Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
   diskMb?: number;
   /** Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
   inodes?: number;
-  /** Processes and threads; default: III_PIDS_MAX */
+  /** Processes and threads; a create moves it into 16 to 65536; default: III_PIDS_MAX */
   pids?: number;
-  /** Open files of one process; default: III_OPEN_FILES */
+  /** Open files of one process; a create moves it into 64 to 1048576; default: III_OPEN_FILES */
   openFiles?: number;
-  /** Size of /dev/shm, MB; default: III_SHM_MB */
+  /** Size of /dev/shm, MB; a create moves it into 1 to 1048576; default: III_SHM_MB */
   shmMb?: number;
   /** Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
   netMbps?: number;
-  /** Idle time after which the sandbox is removed, seconds; default: none */
+  /** Idle time after which the sandbox is removed, seconds; a create moves it into 1 to 86400; default: none */
   idleTimeout?: number;
   /** Whether the sandbox has a network */
   network?: boolean;
@@ -902,7 +902,7 @@ export interface EgressSetRule {
 
 /** What sandbox_create takes. */
 export interface SandboxCreateParams {
-  /** Image to start from */
+  /** Image to start from; default: III_DEFAULT_IMAGE */
   image?: string;
   /** Name; default: the new id */
   name?: string;
