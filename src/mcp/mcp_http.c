@@ -3,10 +3,15 @@
  * client that disconnects cancels its requests. GET holds a stream open for a session, on which this server sends
  * keep-alives and the notifications of resources/subscribe.
  *
+ * A stream of a session (from 2025-11-25 on) has event ids, so that a client whose connection broke can resume it: the
+ * post is detached, its requests continue, and a GET with Last-Event-ID attaches it again. What was missed is the reply
+ * if there is one; progress that was missed is out of date. A detached post is dropped after a minute.
+ *
  * struct mcp_http owns the sessions; each belongs to one caller, is bounded in number and removed when unused for a
  * while, when its token is revoked, or by DELETE. A session of another caller and an unknown one are both 404. */
 #include "mcp/mcp_http.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +24,14 @@
 #include "http/url.h"
 #include "mcp/mcp_session.h"
 
-#define CHOICE_MAX  4096
-#define JSON_TYPE   "application/json"
-#define EVENT_TYPE  "text/event-stream"
-#define NO_SESSION  (-32001)
-#define PIECE_BYTES 262144 /* of a response that are queued at once */
-#define OUT_MAX     ((size_t)512 << 20)
+#define CHOICE_MAX   4096
+#define JSON_TYPE    "application/json"
+#define EVENT_TYPE   "text/event-stream"
+#define NO_SESSION   (-32001)
+#define PIECE_BYTES  262144 /* of a response that are queued at once */
+#define OUT_MAX      ((size_t)512 << 20)
+#define DETACHED_MS  60000 /* for a client to come back */
+#define DETACHED_MAX 8     /* posts of one session that wait for their client */
 
 struct session {
     struct mcp_http *http;
@@ -41,13 +48,16 @@ struct post {
     LIST_ENTRY(post) entry;
     struct mcp_http *http;
     struct session *session;
-    struct http_req *req;
+    struct http_req *req; /* NULL: detached, its connection broke */
     struct mcp_exchange *exchange;
-    json_t *answer;  /* while it may still be plain JSON */
+    json_t *answer;  /* while it may still be plain JSON, or be sent again */
     struct buf rest; /* events for the connection */
     size_t sent;     /* of them */
     bool is_stream, has_ended;
     bool wants_json; /* it does not accept a stream: notifications are dropped */
+    bool is_resumable;
+    uint64_t number, n_events; /* its events have the ids NUMBER-COUNT */
+    int64_t detached_ms;
 };
 
 struct mcp_http {
@@ -56,6 +66,7 @@ struct mcp_http {
     struct map *sessions; /* id to struct session */
     LIST_HEAD(post_list, post) posts;
     struct timer *pings;
+    uint64_t n_posts;
 };
 
 /* --- answers that need no session --- */
@@ -106,12 +117,20 @@ bool mcp_http_allows(const char *origin, const char *origins)
 
 /* --- sessions --- */
 
+static void post_free(struct post *p);
+
 static void session_free(struct session *s)
 {
     struct mcp_http *h = s->http;
     if (*s->id)
         (void)map_remove(h->sessions, s->id);
     s->core = mcp_session_free(s->core); /* its posts are answered */
+    struct post *p, *next;
+    for (p = LIST_FIRST(&h->posts); p; p = next) {
+        next = LIST_NEXT(p, entry);
+        if (p->session == s && !p->req)
+            post_free(p);
+    }
     if (s->stream) {
         http_req_on_gone(s->stream, NULL, NULL);
         http_req_on_drain(s->stream, NULL, NULL);
@@ -223,15 +242,22 @@ static struct session *find_session(struct mcp_http *h, struct http_req *r, cons
 
 /* --- a post's answer --- */
 
+static void post_release(struct post *p)
+{
+    if (!p->req)
+        return;
+    http_req_on_gone(p->req, NULL, NULL);
+    http_req_on_drain(p->req, NULL, NULL);
+    (void)http_req_unref(STEAL(p->req));
+}
+
 static void post_free(struct post *p)
 {
     struct session *s = p->session;
     LIST_REMOVE(p, entry);
     if (p->exchange)
         mcp_session_leave(STEAL(p->exchange)); /* no client waits for it any more */
-    http_req_on_gone(p->req, NULL, NULL);
-    http_req_on_drain(p->req, NULL, NULL);
-    (void)http_req_unref(p->req);
+    post_release(p);
     json_decref(p->answer);
     buf_done(&p->rest);
     free(p);
@@ -259,6 +285,17 @@ static void pump(void *arg)
     }
 }
 
+/* Queues an event; message NULL: one without data, for its id. */
+static void add_event(struct post *p, const json_t *message)
+{
+    size_t len = 0;
+    CLEANUP(free_p) char *text = message ? json_write(message, &len) : NULL;
+    int r = p->is_resumable ? buf_addf(&p->rest, "id: %" PRIu64 "-%" PRIu64 "\n", p->number, ++p->n_events) : 0;
+    if (r < 0 || buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text ? text : "", len) < 0 ||
+        buf_add_str(&p->rest, "\n\n") < 0)
+        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
+}
+
 static void begin_stream(struct post *p)
 {
     if (p->is_stream)
@@ -267,6 +304,8 @@ static void begin_stream(struct post *p)
     http_req_add_header(p->req, "Cache-Control", "no-cache");
     http_req_begin(p->req, 200, EVENT_TYPE, -1);
     http_req_on_drain(p->req, pump, p);
+    if (p->is_resumable)
+        add_event(p, NULL);
 }
 
 static void on_message(void *arg, const json_t *message)
@@ -275,17 +314,13 @@ static void on_message(void *arg, const json_t *message)
     bool is_note = json_get(message, "method") != NULL;
     if (is_note && p->wants_json)
         return;
-    if (!is_note && !p->is_stream) {
+    if (!is_note && (!p->is_stream || p->is_resumable))
         p->answer = json_incref((json_t *)(uintptr_t)message); /* nothing changes it any more */
+    if (!p->req || (!is_note && !p->is_stream))
         return;
-    }
     begin_stream(p);
-    size_t len;
-    CLEANUP(free_p) char *text = json_write(message, &len);
-    if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
-        buf_add_str(&p->rest, "\n\n") < 0)
-        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
-    if (is_note)               /* the answer is sent with the end */
+    add_event(p, message);
+    if (is_note) /* the answer is sent with the end */
         pump(p);
 }
 
@@ -294,6 +329,11 @@ static void on_end(void *arg)
     struct post *p = arg;
     p->exchange = NULL;
     p->has_ended = true;
+    if (!p->req) { /* its answer waits for the client; a cancelled one has none */
+        if (!p->answer)
+            post_free(p);
+        return;
+    }
     if (p->is_stream) {
         pump(p);
         return;
@@ -308,9 +348,49 @@ static void on_end(void *arg)
     post_free(p);
 }
 
+static bool has_room_to_wait(const struct session *s)
+{
+    const struct post *p;
+    unsigned n = 0;
+    LIST_FOREACH(p, &s->http->posts, entry)
+    {
+        n += p->session == s && !p->req;
+    }
+    return n < DETACHED_MAX;
+}
+
 static void on_post_gone(void *arg)
 {
-    post_free(arg);
+    struct post *p = arg;
+    if (!p->is_resumable || !p->is_stream || !has_room_to_wait(p->session)) {
+        post_free(p);
+        return;
+    }
+    post_release(p);
+    buf_clear(&p->rest);
+    p->sent = 0;
+    p->detached_ms = loop_now_ms(p->http->loop);
+}
+
+/* A GET with the id of an event: the stream that had it continues on this connection. */
+static void resume(struct session *s, struct http_req *r, const char *last_id)
+{
+    uint64_t number = strtoull(last_id, NULL, 10);
+    struct post *p = LIST_FIRST(&s->http->posts);
+    while (p && (p->session != s || p->number != number || p->req))
+        p = LIST_NEXT(p, entry);
+    if (!p) {
+        refuse(r, 400, MCP_SESSION_BUSY,
+               "Last-Event-ID: no stream of this session waits to be resumed after that event");
+        return;
+    }
+    p->req = http_req_ref(r);
+    p->is_stream = false;
+    begin_stream(p);
+    http_req_on_gone(r, on_post_gone, p);
+    if (p->has_ended)
+        add_event(p, p->answer);
+    pump(p);
 }
 
 static bool has_word(const char *header, const char *word)
@@ -410,6 +490,8 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
     struct post *p = xzalloc(sizeof(*p));
     *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
     p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
+    p->is_resumable = *s->id && strcmp(mcp_session_version(s->core), MCP_SESSION_STATEFUL) == 0;
+    p->number = ++h->n_posts;
     LIST_INSERT_HEAD(&h->posts, p, entry);
     const struct mcp_session_sink sink = {
         .send = on_message, .end = on_end, .arg = p, .traceparent = http_req_header(r, "traceparent")
@@ -440,6 +522,11 @@ static void serve_get(struct mcp_http *h, struct http_req *r, const char *owner)
     s = find_session(h, r, owner);
     if (!s)
         return;
+    const char *last_id = http_req_header(r, "last-event-id");
+    if (last_id) {
+        resume(s, r, last_id);
+        return;
+    }
     if (s->stream) {
         refuse(r, 409, MCP_SESSION_BUSY, "this session has a stream already: one is enough");
         return;
@@ -485,7 +572,11 @@ static void on_ping(void *arg)
     struct post *p, *next;
     for (p = LIST_FIRST(&h->posts); p; p = next) {
         next = LIST_NEXT(p, entry);
-        if (p->wants_json || p->has_ended)
+        if (!p->req && now_ms - p->detached_ms > DETACHED_MS) {
+            post_free(p);
+            continue;
+        }
+        if (!p->req || p->wants_json || p->has_ended)
             continue;
         begin_stream(p);
         (void)buf_add_str(&p->rest, sign);

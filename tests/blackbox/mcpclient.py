@@ -113,7 +113,7 @@ class Http:
         self.session = reply.headers.get("mcp-session-id", self.session)
         self.kind = reply.headers.get("content-type", "")
         if self.kind.startswith("text/event-stream"):
-            return reply.status, [json.loads(line[6:]) for line in reply.body.decode().split("\n") if line.startswith("data: ")]
+            return reply.status, [json.loads(line[6:]) for line in reply.body.decode().split("\n") if line.startswith("data: ") and line[6:]]  # the first of a stream may be empty
         return reply.status, [reply.json()] if reply.body else []
 
     def ask(self, method, params=None):

@@ -156,6 +156,54 @@ def test_a_client_that_leaves_ends_its_call(server, mcp, new_sandbox, client):
     assert mcp.ask("ping")["result"] == {}
 
 
+def begin_slow(server, mcp, sid, command, rid="slow"):
+    """Calls a command with progress and reads the stream up to the first notification: (client, id of that event)."""
+    caller = server.client(prefix="")
+    call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": command}, "_meta": {"progressToken": 1}}, rid)
+    stream = caller.open("POST", "/mcp", call, headers=mcp.headers())
+    lines = []
+    while len(lines) < 4:  # the first event has an id and no data
+        line = stream.readline()
+        assert line
+        lines += [line] if line.startswith((b"id: ", b"data:")) else []
+    assert lines[1] == b"data: \n" and b"notifications/progress" in lines[3]
+    return caller, lines[2][4:].strip().decode()
+
+
+def test_a_broken_stream_is_resumed(server, mcp, new_sandbox, client):
+    sid = new_sandbox()["id"]
+    resume = lambda where, event: where.client.call("GET", "/mcp", headers=where.headers(Last_Event_ID=event))  # noqa: E731
+    answers = lambda reply: [json.loads(line[6:]) for line in reply.body.decode().split("\n") if line.startswith("data: {") and '"id":"slow"' in line]  # noqa: E731
+    caller, event = begin_slow(server, mcp, sid, "sleep 1.5; echo one; while ! test -e /workspace/go; do sleep 0.1; done; echo two")
+    other = Http(server)
+    other.initialize()
+    assert resume(mcp, event).status == 400, "it is still being read"
+    caller.close()
+    assert resume(mcp, "999999-1").status == 400, "nobody's"
+    assert resume(other, event).status == 400, "another session's"
+    client.exec(sid, "touch /workspace/go")
+    (answer,) = answers(resume(mcp, event))
+    assert answer["result"]["content"][0]["text"] == "one\ntwo\n"
+    assert resume(mcp, event).status == 400, "it was answered"
+    caller, event = begin_slow(server, mcp, sid, "sleep 1.5; echo three; touch /workspace/ended")
+    caller.close()
+    harness.wait_until(lambda: client.exec(sid, "test -e /workspace/ended")["exitCode"] == 0, "the command to end without a client")
+    (answer,) = answers(resume(mcp, event))
+    assert answer["result"]["content"][0]["text"] == "three\n"
+    caller, event = begin_slow(server, mcp, sid, "sleep 987")
+    caller.close()
+    mcp.client.call("DELETE", "/mcp", headers=mcp.headers())
+    harness.wait_until(lambda: "sleep 987" not in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to end with its session")
+
+
+def test_only_some_broken_streams_wait(server, mcp, new_sandbox, client):
+    sid = new_sandbox()["id"]
+    for number in range(9):
+        begin_slow(server, mcp, sid, f"sleep 11{number}", number)[0].close()
+    running = lambda: set(re.findall(r"sleep (11\d)", client.get(f"/sandboxes/{sid}/processes").body.decode()))  # noqa: E731
+    harness.wait_until(lambda: running() == {f"11{n}" for n in range(8)}, "the ninth to be cancelled, and no other")
+
+
 def test_the_stream_of_a_session(server, mcp):
     listener = server.client(prefix="")
     answer = listener.open("GET", "/mcp", headers=mcp.headers())
