@@ -10,10 +10,11 @@ void api_queue_submit(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
-    json_t *job =
-        queue_submit(call_manager(c)->queue, s, json_get(call_params(c), "command"),
-                     call_int(c, "maxRetries", LIMIT_DEFAULT(JOB_TRIES)), call_int(c, "timeout", 0) * 1000, &err);
-    handlers_reply(c, job, &err);
+    struct queue_plan plan = { .command = json_get(call_params(c), "command"),
+                               .max_tries = call_int(c, "maxRetries", LIMIT_DEFAULT(JOB_TRIES)),
+                               .timeout_ms = call_int(c, "timeout", 0) * 1000,
+                               .retries_exit = call_bool(c, "retryOnExit", false) };
+    handlers_reply(c, queue_submit(call_manager(c)->queue, s, &plan, &err), &err);
 }
 
 void api_queue_status(struct call *c)

@@ -176,6 +176,8 @@ const struct field fields_queue_submit[] = {
     COMMAND,
     { "maxRetries", "Attempts in all when the command cannot run or times out", FIELD_INT, 0, RANGE(JOB_TRIES),
       .fallback = LIMIT_DEFAULT_TEXT(JOB_TRIES) },
+    { "retryOnExit", "Whether a non-zero exit code is a failure, too: retried, then a dead letter", FIELD_BOOL, 0,
+      .fallback = "false" },
     COMMAND_TIMEOUT,
     END,
 };

@@ -74,6 +74,16 @@ def test_a_command_that_cannot_run_becomes_a_dead_letter(sandbox, client):
     assert dead(client, "?limit=1")["total"] == before + 2
 
 
+def test_a_non_zero_exit_is_retried_when_the_job_says_so(sandbox, client):
+    count = "echo x >> /tmp/tries; wc -l < /tmp/tries; "
+    failed = reaches(client, submit(client, sandbox, count + "exit 3", maxRetries=2, retryOnExit=True), "failed")
+    assert failed["retries"] == 2 and failed["retryOnExit"] is True and "exited with code 3" in failed["error"]
+    assert failed["result"]["exitCode"] == 3 and failed["result"]["stdout"].strip() == "2"  # of the last try
+    assert failed["id"] in [j["id"] for j in dead(client)["jobs"]]
+    cured = reaches(client, submit(client, sandbox, count + "[ $(wc -l < /tmp/tries) -ge 4 ]", maxRetries=3, retryOnExit=True), "completed")
+    assert cured["retries"] == 1 and cured["result"]["exitCode"] == 0 and "error" not in cured
+
+
 def test_a_dead_letter_can_be_tried_again(sandbox, client):
     job = submit(client, sandbox, ["/workspace/later"], maxRetries=1)
     reaches(client, job, "failed")

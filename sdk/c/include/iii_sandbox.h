@@ -338,6 +338,7 @@ struct iii_queue_job_info {
     size_t error_len;
     int64_t retries;
     int64_t max_retries;
+    const bool *retry_on_exit;
     int64_t created_at;
     const int64_t *started_at;
     const int64_t *completed_at;
@@ -1478,6 +1479,8 @@ struct iii_exec_signal_options {
 struct iii_queue_submit_options {
     /* Attempts in all when the command cannot run or times out */
     const int64_t *max_retries;
+    /* Whether a non-zero exit code is a failure, too: retried, then a dead letter */
+    const bool *retry_on_exit;
     /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */

@@ -4,7 +4,8 @@
  *
  * A lane belongs to one sandbox and runs one job at a time, in order. It starts its first job when none runs and no
  * pause is set. A job that fails is retried after a pause that doubles with each try; when its tries are used up it is
- * a dead letter. Without its sandbox a job fails. A job that ran when the server stopped runs once more. */
+ * a dead letter. A non-zero exit code is a failure only with retryOnExit. Without its sandbox a job fails. A job that
+ * ran when the server stopped runs once more. */
 #include "sandbox/exec/queue.h"
 
 #include <stdlib.h>
@@ -233,6 +234,11 @@ static void on_job_exited(void *arg, const struct command_result *res, const str
     (void)event_log_emit(j->q->m->events, "sandbox.exec", j->sandbox_id,
                          json_pack("{s:i, s:I, s:s}", "exitCode", res->exit.code, "duration",
                                    (json_int_t)res->duration_ms, "jobId", j->id));
+    if (res->exit.code != 0 && json_get_bool(j->rec, "retryOnExit", false)) {
+        (void)err_set(&why, ERR_INTERNAL, 0, "the command exited with code %d", res->exit.code);
+        fail_or_pause(j, &why);
+        return;
+    }
     job_finish(j, COMPLETED);
 }
 
@@ -441,17 +447,18 @@ static int make_room(struct lane *l, struct err *err)
     return 0;
 }
 
-json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, int64_t max_tries, int64_t timeout_ms,
-                     struct err *err)
+json_t *queue_submit(struct queue *q, struct sandbox *s, const struct queue_plan *plan, struct err *err)
 {
     char id[IDENT_MAX];
     ident_new("job", id);
     if (make_room(lane_of(q, s->id), err) < 0)
         return NULL;
     JSON_OWNED rec = json_pack("{s:s, s:s, s:o, s:s, s:i, s:I, s:I, s:{s:O, s:I}}", "id", id, "sandboxId", s->id,
-                               "command", command_text(command), "status", state_names[PENDING], "retries", 0,
-                               "maxRetries", (json_int_t)max_tries, "createdAt", (json_int_t)clock_wall_ms(),
-                               "internal", "command", command, "timeoutMs", (json_int_t)timeout_ms);
+                               "command", command_text(plan->command), "status", state_names[PENDING], "retries", 0,
+                               "maxRetries", (json_int_t)plan->max_tries, "createdAt", (json_int_t)clock_wall_ms(),
+                               "internal", "command", plan->command, "timeoutMs", (json_int_t)plan->timeout_ms);
+    if (plan->retries_exit)
+        (void)json_object_set_new(rec, "retryOnExit", json_true());
     if (*s->tenant)
         (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
     if (save_job(q, id, rec, err) < 0)

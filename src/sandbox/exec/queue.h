@@ -14,6 +14,12 @@
 
 struct queue;
 
+struct queue_plan {
+    const json_t *command; /* borrowed */
+    int64_t max_tries, timeout_ms;
+    bool retries_exit; /* a non-zero exit code is a failure, too */
+};
+
 struct queue *queue_new(struct manager *m);
 struct queue *queue_free(struct queue *q); /* what runs is killed and is pending after the next start */
 /* Jobs from the store: to be called when the sandboxes' records are known and not adopted yet. */
@@ -22,8 +28,7 @@ void queue_load(struct queue *q);
 void queue_sandbox_gone(struct queue *q, const char *sandbox_id);
 
 /* All give a QueueJob the caller owns, or NULL with err. */
-json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, int64_t max_tries, int64_t timeout_ms,
-                     struct err *err);
+json_t *queue_submit(struct queue *q, struct sandbox *s, const struct queue_plan *plan, struct err *err);
 json_t *queue_status(struct queue *q, const char *id, struct err *err);
 json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
 /* {jobs, total} of the dead letters, oldest first. */

@@ -183,12 +183,13 @@ static const struct table_field fields_queue_job_info[] = {
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, error), offsetof(struct iii_queue_job_info, error_len), NULL},
     {"retries", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, retries), 0, NULL},
     {"maxRetries", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, max_retries), 0, NULL},
+    {"retryOnExit", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, retry_on_exit), 0, NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, created_at), 0, NULL},
     {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, started_at), 0, NULL},
     {"completedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, completed_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, tenant), offsetof(struct iii_queue_job_info, tenant_len), NULL},
 };
-const struct table_type iii_type_queue_job_info = {"QueueJobInfo", sizeof(struct iii_queue_job_info), fields_queue_job_info, 12, false};
+const struct table_type iii_type_queue_job_info = {"QueueJobInfo", sizeof(struct iii_queue_job_info), fields_queue_job_info, 13, false};
 
 static const struct table_field fields_queue_cancelled[] = {
     {"cancelled", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_cancelled, cancelled), offsetof(struct iii_queue_cancelled, cancelled_len), NULL},
@@ -999,9 +1000,10 @@ const struct table_type iii_type_exec_signal_options = {"exec_signal_options", s
 
 static const struct table_field fields_queue_submit_options[] = {
     {"maxRetries", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, max_retries), 0, NULL},
+    {"retryOnExit", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, retry_on_exit), 0, NULL},
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, timeout), 0, NULL},
 };
-const struct table_type iii_type_queue_submit_options = {"queue_submit_options", sizeof(struct iii_queue_submit_options), fields_queue_submit_options, 2, false};
+const struct table_type iii_type_queue_submit_options = {"queue_submit_options", sizeof(struct iii_queue_submit_options), fields_queue_submit_options, 3, false};
 
 static const struct table_field fields_queue_dlq_options[] = {
     {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_dlq_options, limit), 0, NULL},

@@ -241,6 +241,7 @@ class QueueJobInfo(Model):
     error: str | None = None
     retries: int
     maxRetries: int
+    retryOnExit: bool | None = None
     createdAt: int
     startedAt: int | None = None
     completedAt: int | None = None

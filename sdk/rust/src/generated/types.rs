@@ -291,6 +291,8 @@ pub struct QueueJobInfo {
     pub error: Option<String>,
     pub retries: i64,
     pub max_retries: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_on_exit: Option<bool>,
     pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
@@ -1524,6 +1526,9 @@ pub struct QueueSubmitOptions {
     /// Attempts in all when the command cannot run or times out
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<i64>,
+    /// Whether a non-zero exit code is a failure, too: retried, then a dead letter
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_on_exit: Option<bool>,
     /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,

@@ -251,7 +251,7 @@ export const operations = {
     method: "POST",
     path: "/sandbox/sandboxes/{id}/exec/queue",
     query: [],
-    body: ["command", "maxRetries", "timeout"],
+    body: ["command", "maxRetries", "retryOnExit", "timeout"],
     stream: "never",
     long: true,
     safe: false,

@@ -181,6 +181,7 @@ export interface QueueJobInfo {
   error?: string;
   retries: number;
   maxRetries: number;
+  retryOnExit?: boolean;
   createdAt: number;
   startedAt?: number;
   completedAt?: number;
@@ -1140,6 +1141,8 @@ export interface QueueSubmitParams {
   command: string | string[];
   /** Attempts in all when the command cannot run or times out */
   maxRetries?: number;
+  /** Whether a non-zero exit code is a failure, too: retried, then a dead letter */
+  retryOnExit?: boolean;
   /** Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
   timeout?: number;
 }

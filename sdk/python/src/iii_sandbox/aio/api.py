@@ -313,11 +313,18 @@ class Api:
         command: str | list[str],
         *,
         max_retries: int | None = None,
+        retry_on_exit: bool | None = None,
         timeout: int | None = None,
         options: CallOptions | None = None,
     ) -> t.QueueJobInfo:
         """Queue a command."""
-        fields: dict[str, Any] = {"id": id, "command": command, "maxRetries": max_retries, "timeout": timeout}
+        fields: dict[str, Any] = {
+            "id": id,
+            "command": command,
+            "maxRetries": max_retries,
+            "retryOnExit": retry_on_exit,
+            "timeout": timeout,
+        }
         reply: t.QueueJobInfo = await self.http.call(ops.QUEUE_SUBMIT, fields, t.QueueJobInfo, options)
         return reply
 

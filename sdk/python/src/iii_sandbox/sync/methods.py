@@ -502,6 +502,7 @@ class QueueManager(Manager):
         self,
         command: str | List[str],
         max_retries: int | None = None,
+        retry_on_exit: bool | None = None,
         timeout: int | None = None,
         options: CallOptions | None = None,
     ) -> t.QueueJobInfo:
@@ -510,6 +511,7 @@ class QueueManager(Manager):
             self._id,
             command,
             max_retries=max_retries,
+            retry_on_exit=retry_on_exit,
             timeout=timeout,
             options=options,
         )
