@@ -81,10 +81,26 @@ void api_interp_install(struct call *c)
     call_on_cancel(c, on_interpreter_cancel, c);
 }
 
+static void on_kernels(void *arg, json_t *reply, const struct err *err)
+{
+    struct call *c = arg;
+    call_on_cancel(c, NULL, NULL);
+    handlers_reply(c, json_incref(reply), err);
+}
+
 void api_interp_kernels(struct call *c)
 {
-    if (handlers_sandbox(c))
-        call_ok(c, interpreter_kernels());
+    struct err err = ERR_INIT;
+    struct interpreter *i = NULL;
+    struct sandbox *s = handlers_running(c);
+    if (!s)
+        return;
+    if (interpreter_kernels(s, on_kernels, c, &i, &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
+    call_set_state(c, i);
+    call_on_cancel(c, on_interpreter_cancel, c);
 }
 
 /* --- contexts --- */

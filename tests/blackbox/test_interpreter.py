@@ -183,10 +183,25 @@ def test_bad_packages(client, box, body, word):
     assert reply.status == 400 and word in reply.error
 
 
-def test_kernels(client, box):
-    assert client.ok("GET", f"/sandboxes/{box}/interpret/kernels") == [
-        {"name": "python3", "language": "python", "displayName": "Python 3"},
-        {"name": "node", "language": "javascript", "displayName": "Node.js"},
-        {"name": "bash", "language": "bash", "displayName": "Bash"},
-        {"name": "go", "language": "go", "displayName": "Go"},
-    ]
+KERNELS = [
+    {"name": "python3", "language": "python", "displayName": "Python 3"},
+    {"name": "node", "language": "javascript", "displayName": "Node.js"},
+    {"name": "bash", "language": "bash", "displayName": "Bash"},
+    {"name": "go", "language": "go", "displayName": "Go"},
+]
+
+
+def test_kernels_are_those_that_the_image_has(client, box):
+    there = client.exec(box, "for p in python3 node bash go; do command -v $p >/dev/null && echo $p; done; true")["stdout"].split()
+    assert "python3" in there
+    assert client.ok("GET", f"/sandboxes/{box}/interpret/kernels") == [k for k in KERNELS if k["name"] in there]
+
+
+def test_a_kernel_that_cannot_be_started_is_not_listed(client, new_sandbox):
+    """A path that leads to one interpreter, to a file that cannot be executed and to a link to nothing."""
+    sid = new_sandbox(env={"PATH": "/tmp/bin"})["id"]
+    client.exec(sid, ["/bin/sh", "-c", "PATH=/usr/bin:/bin; mkdir /tmp/bin; ln -s $(command -v bash) /tmp/bin/bash;"
+                                       "ln -s /nowhere /tmp/bin/node; touch /tmp/bin/go"])
+    assert client.ok("GET", f"/sandboxes/{sid}/interpret/kernels") == [KERNELS[2]]
+    client.ok("POST", f"/sandboxes/{sid}/pause")
+    assert client.get(f"/sandboxes/{sid}/interpret/kernels").status == 409

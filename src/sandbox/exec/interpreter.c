@@ -1,6 +1,7 @@
 /* Theory of operation. One request is a struct interpreter: either code, which is written to a file in /tmp, run by the
- * language's interpreter and removed, or an install by a package manager. Both are commands of the sandbox
- * (command.h), and the tables runners and installers say which.
+ * language's interpreter and removed, or an install by a package manager, or a list of the interpreters, each of
+ * which is started to see whether it is there. All are commands of the sandbox (command.h), and the tables runners and
+ * installers say which.
  *
  * The request holds a reference to its sandbox. It is freed with its reply, or by interpreter_cancel(); a cancel while
  * the file is being written only clears fn, and on_code_written() frees it. Code that fails is a reply with an error
@@ -19,12 +20,14 @@
 
 #define NO_SUCH_PROGRAM 127
 #define INSTALL_MS      120000
+#define VERSION_MS      10000
 #define PACKAGE_MAX     LIMIT_MAX(NAME_BYTES)
 
 struct runner {
     const char *language, *ending;
     const char *program; /* what the image lacks when it cannot be run */
     const char *const *argv;
+    const char *title; /* as a kernel; NULL: it is not listed as one */
 };
 static const char *const run_python[] = { "python3", NULL };
 static const char *const run_node[] = { "node", NULL };
@@ -38,11 +41,11 @@ static const char typescript_shell[] =
     "exit 127";
 static const char *const run_typescript[] = { "sh", "-c", typescript_shell, "sh", NULL };
 static const struct runner runners[] = {
-    { "python", "py", "python3", run_python },
-    { "javascript", "js", "node", run_node },
-    { "typescript", "ts", "tsx and no node that strips types (22.6 or later)", run_typescript },
-    { "go", "go", "go", run_go },
-    { "bash", "sh", "bash", run_bash },
+    { "python", "py", "python3", run_python, "Python 3" },
+    { "javascript", "js", "node", run_node, "Node.js" },
+    { "bash", "sh", "bash", run_bash, "Bash" },
+    { "go", "go", "go", run_go, "Go" },
+    { "typescript", "ts", "tsx and no node that strips types (22.6 or later)", run_typescript, NULL },
 };
 
 struct installer {
@@ -74,7 +77,8 @@ struct interpreter {
     struct sandbox *s;
     const struct runner *runner; /* or */
     const struct installer *installer;
-    char path[64]; /* of the code; "" for an install */
+    char path[64];   /* of the code; "" for the others */
+    json_t *kernels; /* found so far; runner is the one that is looked for */
     struct command *cmd;
     interpreter_fn *fn; /* NULL: cancelled */
     void *arg;
@@ -92,6 +96,7 @@ static void free_request(struct interpreter *i)
         (void)guest_fs_remove(i->s->link, i->path, false, true, ignore_result,
                               NULL); /* a file that stays is removed with the box */
     sandbox_unref(i->s);
+    json_decref(i->kernels);
     free(i);
 }
 
@@ -305,10 +310,47 @@ void interpreter_cancel(struct interpreter *i)
     free_request(i);
 }
 
-json_t *interpreter_kernels(void)
+/* --- kernels --- */
+
+static int ask_version(struct interpreter *i, struct err *err);
+
+static void on_version(void *arg, const struct command_result *res, const struct err *err)
 {
-    return json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}]", "name", "python3",
-                     "language", "python", "displayName", "Python 3", "name", "node", "language", "javascript",
-                     "displayName", "Node.js", "name", "bash", "language", "bash", "displayName", "Bash", "name", "go",
-                     "language", "go", "displayName", "Go");
+    struct interpreter *i = arg;
+    struct err why = ERR_INIT;
+    i->cmd = NULL;
+    if (!res && (i->s->is_gone || (err->sys != ENOENT && err->sys != ENOTDIR && err->sys != EACCES))) {
+        interpreter_reply(i, NULL, err);
+        return;
+    }
+    if (res) /* whatever it printed: it is there */
+        (void)json_array_append_new(i->kernels, json_pack("{s:s, s:s, s:s}", "name", i->runner->program, "language",
+                                                          i->runner->language, "displayName", i->runner->title));
+    i->runner++;
+    if (!i->runner->title)
+        interpreter_reply(i, json_incref(i->kernels), NULL);
+    else if (ask_version(i, &why) < 0)
+        interpreter_reply(i, NULL, &why);
+}
+
+/* Starts the runner's program as a snippet would, so that both agree on whether it is there. */
+static int ask_version(struct interpreter *i, struct err *err)
+{
+    static const struct command_events asked = { .on_done = on_version };
+    const char *const argv[] = { i->runner->program, "--version", NULL };
+    struct command_plan plan = { .argv = argv, .timeout_ms = VERSION_MS };
+    return command_start(i->s, &plan, &asked, i, &i->cmd, err);
+}
+
+int interpreter_kernels(struct sandbox *s, interpreter_fn *fn, void *arg, struct interpreter **ret, struct err *err)
+{
+    struct interpreter *i = new_request(s, fn, arg);
+    i->runner = runners;
+    i->kernels = json_array();
+    int r = ask_version(i, err);
+    if (r < 0)
+        free_request(i);
+    else
+        *ret = i;
+    return r;
 }

@@ -17,7 +17,8 @@ int interpreter_execute(struct sandbox *s, const char *language, const char *cod
 /* packages: array of names; manager: python|pip|javascript|typescript|npm|go|bash|apt. fn gets an InstallResult. */
 int interpreter_install(struct sandbox *s, const char *manager, const json_t *packages, interpreter_fn *fn, void *arg,
                         struct interpreter **ret, struct err *err);
+/* fn gets a KernelList of the interpreters that the image has. */
+int interpreter_kernels(struct sandbox *s, interpreter_fn *fn, void *arg, struct interpreter **ret, struct err *err);
 void interpreter_cancel(struct interpreter *i); /* the processes are killed, the file removed; no callback */
-json_t *interpreter_kernels(void);              /* KernelList; caller owns */
 /* Whether a package manager can take it for a package: not an option, without spaces and control bytes. */
 bool interpreter_is_package(const char *name);
