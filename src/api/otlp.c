@@ -1,5 +1,6 @@
 #include "api/otlp.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +12,25 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "http/client.h"
+#include "http/url.h"
 #include "tls/tls_context.h"
 
-#define FLUSH_MS    1000
-#define TIMEOUT_MS  10000
-#define TRIES_MAX   4 /* of one batch; the pause before the next doubles from FLUSH_MS on */
-#define REPLY_MAX   65536
-#define KIND_SERVER 2
-#define STATUS_OK   1
-#define STATUS_BAD  2
+#define FLUSH_MS     1000
+#define TIMEOUT_MS   10000
+#define TRIES_MAX    4 /* of one batch; the pause before the next doubles from FLUSH_MS on */
+#define REPLY_MAX    65536
+#define KIND_SERVER  2
+#define RESOURCE_MAX 16384 /* as its setting */
+#define STATUS_OK    1
+#define STATUS_BAD   2
 
 struct otlp {
     struct loop *loop;
     struct tls_context_trust trust; /* of the settings, which outlive this */
-    char *url, **headers, *service;
-    json_t *queue; /* array of spans as OTLP wants them, oldest first */
-    json_t *batch; /* under way, or waiting to be tried again; NULL: none */
+    char *url, **headers;
+    json_t *resource; /* attributes as OTLP wants them */
+    json_t *queue;    /* array of spans as OTLP wants them, oldest first */
+    json_t *batch;    /* under way, or waiting to be tried again; NULL: none */
     unsigned tries;
     struct http_client *http;
     int status; /* of the answer that is arriving */
@@ -49,6 +53,58 @@ static void read_headers(struct otlp *o, const char *text)
         }
         text += len + (text[len] == ',');
     }
+}
+
+static void add_text(json_t *list, const char *key, const char *value)
+{
+    (void)json_array_append_new(
+        list, json_pack("{s:s, s:{s:o}}", "key", key, "value", "stringValue", json_text(value, strlen(value))));
+}
+
+/* "key=value,key=value", percent-encoded, into found. -EINVAL: one of them is neither. */
+static int read_resource(const char *text, json_t *found)
+{
+    while (*text) {
+        CLEANUP(buf_done) struct buf key = BUF_INIT(RESOURCE_MAX), value = BUF_INIT(RESOURCE_MAX);
+        const char *end = text + strcspn(text, ","), *next = end + (*end == ',');
+        const char *equals = memchr(text, '=', (size_t)(end - text));
+        if (!equals)
+            return -EINVAL;
+        const char *key_end = equals, *from = equals + 1;
+        while (text < key_end && strchr(" \t", *text))
+            text++;
+        while (key_end > text && strchr(" \t", key_end[-1]))
+            key_end--;
+        while (from < end && strchr(" \t", *from))
+            from++;
+        while (end > from && strchr(" \t", end[-1]))
+            end--;
+        if (key_end == text || url_decode(text, (size_t)(key_end - text), &key) < 0 ||
+            url_decode(from, (size_t)(end - from), &value) < 0)
+            return -EINVAL;
+        (void)json_object_set_new(found, buf_text(&key), json_text(buf_text(&value), value.len));
+        text = next;
+    }
+    return 0;
+}
+
+/* In the order of OpenTelemetry: OTEL_SERVICE_NAME, then the attributes given, then what the server knows itself. */
+static void set_resource(struct otlp *o, const struct settings *s)
+{
+    JSON_OWNED all = json_pack("{s:s, s:s}", "service.name", "iii-sandbox", "service.version", API_VERSION);
+    JSON_OWNED given = json_object();
+    const char *key;
+    json_t *value;
+    if (read_resource(s->otlp_resource, given) == 0)
+        (void)json_object_update(all, given);
+    else
+        log_event(LOG_WARN, "otlp.resource", "error",
+                  "OTEL_RESOURCE_ATTRIBUTES is not a list key=value,key=value with percent-encoded values; "
+                  "ignoring all of it",
+                  NULL);
+    if (*s->otlp_service)
+        (void)json_object_set_new(all, "service.name", json_string(s->otlp_service));
+    json_object_foreach(all, key, value) add_text(o->resource, key, json_string_value(value));
 }
 
 static void send_batch(struct otlp *o);
@@ -74,7 +130,8 @@ int otlp_new(struct loop *l, const struct settings *s, struct otlp **ret, struct
     o->loop = l;
     o->trust = (struct tls_context_trust){ s->ca_cert, s->client_cert, s->client_key };
     o->url = xasprintf("%.*s/v1/traces", (int)(len - (s->otlp_endpoint[len - 1] == '/')), s->otlp_endpoint);
-    o->service = xstrdup(s->otlp_service);
+    o->resource = json_array();
+    set_resource(o, s);
     o->queue = json_array();
     read_headers(o, s->otlp_headers);
     o->timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_timer, o);
@@ -91,19 +148,13 @@ struct otlp *otlp_free(struct otlp *o)
     json_decref(o->queue);
     json_decref(o->batch);
     strlist_free(o->headers);
+    json_decref(o->resource);
     free(o->url);
-    free(o->service);
     free(o);
     return NULL;
 }
 
 /* --- one span --- */
-
-static void add_text(json_t *list, const char *key, const char *value)
-{
-    (void)json_array_append_new(
-        list, json_pack("{s:s, s:{s:o}}", "key", key, "value", "stringValue", json_text(value, strlen(value))));
-}
 
 static json_t *span_json(const struct otlp_span *s)
 {
@@ -223,11 +274,8 @@ static void send_batch(struct otlp *o)
     size_t len;
     if (!o->batch)
         next_batch(o);
-    json_t *resource = json_array();
-    add_text(resource, "service.name", o->service);
-    add_text(resource, "service.version", API_VERSION);
     JSON_OWNED body =
-        json_pack("{s:[{s:{s:o}, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceSpans", "resource", "attributes", resource,
+        json_pack("{s:[{s:{s:O}, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceSpans", "resource", "attributes", o->resource,
                   "scopeSpans", "scope", "name", "iii-sandbox", "version", API_VERSION, "spans", o->batch);
     CLEANUP(free_p) char *text = json_write(body, &len);
     struct http_client_request req = { .method = "POST",

@@ -92,6 +92,33 @@ def test_a_call_becomes_a_span(collector, client):
     assert resource["service.name"] == "my-boxes"
 
 
+def resource_of(env):
+    """The attributes of the resource that a server with this environment sends, and its log."""
+    with Collector() as collector, harness.Server(env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **env}) as server:
+        server.client().ok("GET", "/health")
+        harness.wait_until(lambda: collector.requests, "a batch")
+        sent = collector.requests[0][2]["resourceSpans"][0]["resource"]["attributes"]
+        assert len({a["key"] for a in sent}) == len(sent)
+        return {a["key"]: a["value"]["stringValue"] for a in sent}, server.log()
+
+
+def test_resource_attributes_are_sent():
+    found, _ = resource_of({"OTEL_RESOURCE_ATTRIBUTES": "service.name=boxes,deployment.environment= a%2Cb%3D%C3%A9+c ,service.version=9,empty="})
+    assert found == {"service.name": "boxes", "service.version": "9", "deployment.environment": "a,b=é+c", "empty": ""}
+
+
+def test_the_service_name_wins_over_the_attributes():
+    found, _ = resource_of({"OTEL_SERVICE_NAME": "mine", "OTEL_RESOURCE_ATTRIBUTES": "service.name=other,host.name=h"})
+    assert found["service.name"] == "mine" and found["host.name"] == "h"
+
+
+@pytest.mark.parametrize("bad", ["host.name", "a=1,=2", "host.name=h,a=%zz", "a=%00"])
+def test_attributes_that_cannot_be_read_are_ignored_together(bad):
+    found, log = resource_of({"OTEL_RESOURCE_ATTRIBUTES": bad})
+    assert set(found) == {"service.name", "service.version"} and found["service.name"] == "iii-sandbox"
+    assert "OTEL_RESOURCE_ATTRIBUTES" in log
+
+
 def test_a_failure_is_told(collector, client):
     client.get(f"/sandboxes/{harness.UNKNOWN}")
     span = collector.wait_for("sandbox::get")
