@@ -246,6 +246,9 @@ class Emitter:
             last = f"iii_call_stream(&c, &iii_type_{snake(type_name)}, (iii_event_fn *)on_event, arg, err)"
         else:
             last = f"iii_call_run(&c, &iii_type_{snake(type_name)}, (void **)ret, err)"
+            checked = next((m for m in op.methods if m.must_succeed), None)
+            if checked:
+                last = f'iii_call_command_run(&c, "{checked.command}", ret, err)'
         return f"{self.prototype(op, variant, '')}\n{{\n{''.join(lines)}    return {last};\n}}\n"
 
     # Tables

@@ -189,6 +189,8 @@ def manager_method(model, m):
     head = listed(f"async def {name}(", parameters, f") -> {kind}:", "    ") + doc(help_text, "        ")
     if m.keeps_info:
         return head + listed(f"self.info = await self._api.{op.name}(", passed, ")", "        ") + "        return self.info\n"
+    if m.must_succeed:
+        return head + listed(f'return succeeded("{m.command}", await self._api.{op.name}(', passed, "))", "        ")
     if m.member:
         return head + listed(f"return (await self._api.{op.name}(", passed, f")).{m.member}", "        ")
     return head + listed(f"return await self._api.{op.name}(", passed, ")", "        ")
@@ -207,7 +209,8 @@ def manager_class(model, group):
 
 def managers(model):
     head = (HEAD + '"""The classes of this package, as far as each of their methods is one operation."""\nfrom __future__ import annotations\n\n'
-            "from typing import Any, Literal\n\nfrom .. import types as t\nfrom .._operation import CallOptions\nfrom .api import Api\n"
+            "from typing import Any, Literal\n\nfrom .. import types as t\nfrom .._errors import succeeded\nfrom .._operation import CallOptions\n"
+            "from .api import Api\n"
             "from .http import Events, HttpClient\n\nList = list  # some classes have a method of that name, which hides it\n")
     bases = ('class Manager:\n    """Part of a sandbox."""\n\n    def __init__(self, api: Api, id: str) -> None:\n        self._api, self._id = api, id\n',
              'class ServerManager:\n    """Part of a server."""\n\n    def __init__(self, http: HttpClient) -> None:\n        self._api = Api(http)\n')

@@ -282,6 +282,8 @@ def manager_method(model, m):
     else:
         kind = owned(methods.member_type(model, m))
     body = f"Ok({call}?.{ident(m.member)})" if m.member else call
+    if m.must_succeed:
+        body = f'succeeded("{m.command}", {call}?)'
     if m.keeps_info:
         body = f"self.info = {call}?;\n        Ok(self.info.clone())"
     receiver = "&mut self" if m.keeps_info else "&self"
@@ -299,7 +301,7 @@ def managers(model):
         made = methods.of_group(model, group, "rust")
         if made:
             blocks.append(f"impl {manager_of(group)} {{\n" + "\n".join(manager_method(model, m) for m in made) + "}\n")
-    return (HEADER + "\nuse std::collections::BTreeMap;\n\nuse super::types::*;\nuse crate::error::Result;\nuse crate::files::FileSystem;\n"
+    return (HEADER + "\nuse std::collections::BTreeMap;\n\nuse super::types::*;\nuse crate::error::{succeeded, Result};\nuse crate::files::FileSystem;\n"
             "use crate::managers::*;\nuse crate::sandbox::Sandbox;\nuse crate::server::*;\nuse crate::sse::EventStream;\nuse crate::terminal::TerminalManager;\n"
             "use crate::value::Command;\n\n" + "\n".join(blocks))
 

@@ -174,7 +174,7 @@ def manager_method(model, m):
         kind, body = f"AsyncGenerator<T.{op.event.name}, void, undefined>", f'upTo({asked}, "{m.last}")' if m.last else asked
     else:
         kind = f"Promise<{type_text(methods.member_type(model, m), 'T.')}>"
-        body = f"(await {asked}).{m.member}" if m.member else f"(this.info = await {asked})" if m.keeps_info else asked
+        body = f'succeeded("{m.command}", await {asked})' if m.must_succeed else f"(await {asked}).{m.member}" if m.member else f"(this.info = await {asked})" if m.keeps_info else asked
     head = listed(f"{'async ' if 'await' in body else ''}{m.name_in('typescript')}(", parameters, f"): {kind} {{")
     return comment(about, "  ") + head + lines + f"    return {body};\n  }}\n"
 
@@ -192,7 +192,7 @@ def manager_class(model, group):
 
 
 def managers(model):
-    head = (HEAD + 'import { upTo } from "../last.js";\nimport type { CallOptions, HttpClient } from "../http.js";\nimport { Api } from "./api.js";\n'
+    head = (HEAD + 'import { succeeded } from "../errors.js";\nimport { upTo } from "../last.js";\nimport type { CallOptions, HttpClient } from "../http.js";\nimport { Api } from "./api.js";\n'
             'import type * as T from "./types.js";\n')
     base = ("/** What the managers of the whole server have in common. */\nclass ServerManager {\n  protected readonly api: Api;\n\n"
             "  constructor(http: HttpClient) {\n    this.api = new Api(http);\n  }\n}\n")

@@ -73,7 +73,7 @@ class Argument:
 class Method:
     """options: those that a language without named arguments takes in one object; None when there is no such object.
     fixed: {field: value} always sent. member: of the reply, what the method gives. last: type of the event that ends its stream.
-    keeps_info: the reply is the sandbox's new record. takes_call: it may get options of the call (deadline, idempotency key)."""
+    keeps_info: the reply is the sandbox's new record. must_succeed: an exit code other than 0 is an error. takes_call: it may get options of the call (deadline, idempotency key)."""
     op: object
     group: Group
     name: str
@@ -83,6 +83,7 @@ class Method:
     member: str
     last: str
     keeps_info: bool
+    must_succeed: bool
     names: dict
 
     @property
@@ -93,6 +94,11 @@ class Method:
     def bound(self):
         """The path's sandbox id, which the object knows."""
         return self.group.in_sandbox and self.op.in_sandbox
+
+    @property
+    def command(self):
+        """What the command is called in an error."""
+        return self.op.name.replace("_", " ")
 
     @property
     def takes_call(self):
@@ -130,7 +136,7 @@ def method(op, text):
     assert group_name in BY_NAME and name, f"SDK line of {op.name}: {target} is not group.method; groups are in tools/sdkgen/methods.py"
     group = BY_NAME[group_name]
     fields = {f.name: f for f in op.fields if not (group.in_sandbox and op.in_sandbox and f.name == "id" and f.where == "path")}
-    found = {"arguments": [], "options": None, "fixed": {}, "member": "", "last": "", "keeps_info": False, "names": {}}
+    found = {"arguments": [], "options": None, "fixed": {}, "member": "", "last": "", "keeps_info": False, "must_succeed": False, "names": {}}
     for word in re.findall(r"\{[^}]*\}|[^\s{]\S*", text[len(target):]):
         language, _, other = word.partition(":")
         if word[0] == "{":
@@ -139,6 +145,8 @@ def method(op, text):
             found["member"] = word[1:]
         elif word == "=info":
             found["keeps_info"] = True
+        elif word == "?exit":
+            found["must_succeed"] = True
         elif word.startswith(".."):
             found["last"] = word[2:]
         elif word[0] == "!":

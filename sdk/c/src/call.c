@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "generated/tables.h"
+
 struct call iii_call(iii_client *client, const char *method, unsigned flags)
 {
     struct call c = { .client = client };
@@ -207,6 +209,23 @@ int iii_call_run(struct call *c, const struct table_type *type, void **ret, stru
     }
     iii_text_done(&answer);
     return end(c, body, e, err);
+}
+
+int iii_call_command_run(struct call *c, const char *what, struct iii_exec_result **ret, struct iii_error *err)
+{
+    struct iii_exec_result *result = NULL;
+    int e = iii_call_run(c, &iii_type_exec_result, (void **)&result, err);
+    if (e == 0 && result->exit_code != 0) {
+        e = iii_fail(err, III_COMMAND, 200, "%s failed: exit code %" PRId64 ": %s", what, result->exit_code,
+                     *result->stderr_ ? result->stderr_ : result->stdout_);
+        iii_free(result);
+        result = NULL;
+    }
+    if (ret)
+        *ret = result;
+    else
+        iii_free(result);
+    return e;
 }
 
 struct events {

@@ -37,7 +37,9 @@ void iii_call_object(struct call *c, const char *name, enum table_place place, c
 void iii_call_objects(struct call *c, const char *name, enum table_place place, const struct table_type *type,
                       const void *values, size_t count);
 
-/* Send it. Both end the call, whatever happens. */
+/* Send it. All end the call, whatever happens. */
 int iii_call_run(struct call *c, const struct table_type *type, void **ret, struct iii_error *err);
+/* Of a command called what: an exit code other than 0 is III_COMMAND, and there is no result. */
+int iii_call_command_run(struct call *c, const char *what, struct iii_exec_result **ret, struct iii_error *err);
 int iii_call_stream(struct call *c, const struct table_type *type, iii_event_fn *on_event, void *arg,
                     struct iii_error *err);

@@ -27,7 +27,8 @@ enum iii_code {
     III_DEADLINE = 3,   /* no answer within the time */
     III_PROTOCOL = 4,   /* an answer that is not what the interface says */
     III_NO_MEMORY = 5,
-    III_OTHER = 6, /* the server failed with a status that has no code here */
+    III_OTHER = 6,   /* the server failed with a status that has no code here */
+    III_COMMAND = 7, /* the call's command in the sandbox exited with another code than 0 */
     /* @CODES@ */
 };
 

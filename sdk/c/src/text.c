@@ -68,6 +68,7 @@ static const struct error_name own_names[] = {
     { III_PROTOCOL, "protocol" },
     { III_NO_MEMORY, "no_memory" },
     { III_OTHER, "other" },
+    { III_COMMAND, "command_failed" },
     { 0, NULL },
 };
 

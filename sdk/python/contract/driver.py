@@ -8,7 +8,7 @@ import sys
 
 from pydantic import BaseModel
 
-from iii_sandbox import ApiError, ClientConfig, Sandbox, Sandboxes
+from iii_sandbox import ApiError, CommandFailed, ClientConfig, Sandbox, Sandboxes
 from iii_sandbox.types import SandboxInfo
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
@@ -105,6 +105,8 @@ async def answer(request, clients):
         result = call(clients[token], request.get("args", {}))
         result = await result if inspect.isawaitable(result) else await collect(result, request.get("take"))
         return {"ok": plain(result)}
+    except CommandFailed as error:
+        return {"error": {"code": "command_failed", "status": 200, "message": str(error)}}
     except ApiError as error:
         return {"error": {"code": error.code, "status": error.status, "message": error.reason}}
 

@@ -25,6 +25,9 @@ async fn main() {
 }
 
 fn explain(e: &SandboxError) -> Value {
+    if let SandboxError::Command { .. } = e {
+        return json!({ "code": "command_failed", "status": 200, "message": e.message() });
+    }
     json!({ "code": e.code().map_or("client", |code| code.as_str()), "status": e.status(), "message": e.message() })
 }
 

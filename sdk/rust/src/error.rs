@@ -1,6 +1,6 @@
 //! What can go wrong, and the code by which a program can tell one failure of the server from another.
 
-use crate::generated::ErrorCode;
+use crate::generated::{ErrorCode, ExecResult};
 
 pub type Result<T> = std::result::Result<T, SandboxError>;
 
@@ -19,6 +19,15 @@ pub enum SandboxError {
     ClientBuild(String),
     /// An argument that cannot be sent, for example an empty id.
     InvalidArgument(String),
+    /// A command in the sandbox that a method stands for, such as git clone, exited with another code than 0.
+    Command { command: String, result: Box<ExecResult> },
+}
+
+pub(crate) fn succeeded(command: &str, result: ExecResult) -> Result<ExecResult> {
+    match result.exit_code {
+        0 => Ok(result),
+        _ => Err(SandboxError::Command { command: command.to_string(), result: Box::new(result) }),
+    }
 }
 
 impl SandboxError {
@@ -84,6 +93,10 @@ impl std::fmt::Display for SandboxError {
             SandboxError::Stream(why) => write!(f, "stream failed: {why}"),
             SandboxError::ClientBuild(why) => write!(f, "no client: {why}"),
             SandboxError::InvalidArgument(why) => write!(f, "invalid argument: {why}"),
+            SandboxError::Command { command, result } => {
+                let said = if result.stderr.is_empty() { &result.stdout } else { &result.stderr };
+                write!(f, "{command} failed: exit code {}: {}", result.exit_code, said.trim())
+            }
         }
     }
 }

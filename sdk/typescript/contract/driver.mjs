@@ -1,6 +1,6 @@
 // Runs requests of the contract scenarios (tests/contract/README.md) through the classes of this package.
 import { createInterface } from "node:readline";
-import { ApiError, Client } from "../dist/index.js";
+import { ApiError, Client, CommandFailedError } from "../dist/index.js";
 import { box, calls as made } from "./calls.mjs";
 
 const baseUrl = process.env.III_URL;
@@ -44,6 +44,7 @@ async function answer({ op, args, take, token, stream }) {
     const result = await calls[op](client, args, stream);
     return { ok: (result?.[Symbol.asyncIterator] ? await collect(result, take) : result) ?? null };
   } catch (error) {
+    if (error instanceof CommandFailedError) return { error: { code: "command_failed", status: 200, message: error.message } };
     if (!(error instanceof ApiError)) throw error;
     return { error: { code: error.code, status: error.status, message: error.reason } };
   }

@@ -1,3 +1,5 @@
+import type { ExecResult } from "./generated/types.js";
+
 /** What every error of this package is. */
 export class SandboxError extends Error {
   override readonly name: string = "SandboxError";
@@ -11,6 +13,24 @@ export class ConnectionError extends SandboxError {
 /** No answer within the client's own deadline (`timeoutMs`). */
 export class RequestTimeoutError extends SandboxError {
   override readonly name: string = "RequestTimeoutError";
+}
+
+/** A command in the sandbox that a method stands for, such as git clone, exited with another code than 0. */
+export class CommandFailedError extends SandboxError {
+  override readonly name: string = "CommandFailedError";
+  readonly command: string;
+  readonly result: ExecResult;
+
+  constructor(command: string, result: ExecResult) {
+    super(`${command} failed: exit code ${result.exitCode}: ${(result.stderr || result.stdout).trim()}`);
+    this.command = command;
+    this.result = result;
+  }
+}
+
+export function succeeded(command: string, result: ExecResult): ExecResult {
+  if (result.exitCode !== 0) throw new CommandFailedError(command, result);
+  return result;
 }
 
 export interface ApiFailure {

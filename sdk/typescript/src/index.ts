@@ -8,7 +8,7 @@ export {
 } from "./client.js";
 export { Sandbox, type ExecOptions } from "./sandbox.js";
 export { HttpClient, type CallOptions, type ClientConfig } from "./http.js";
-export { ApiError, ConnectionError, RequestTimeoutError, SandboxError, type ApiFailure } from "./errors.js";
+export { ApiError, CommandFailedError, ConnectionError, RequestTimeoutError, SandboxError, type ApiFailure } from "./errors.js";
 export * from "./generated/errors.js";
 export type * from "./generated/types.js";
 export { Api } from "./generated/api.js";

@@ -422,7 +422,7 @@ int iii_git_clone(const iii_sandbox *sandbox, const char *url, const struct iii_
     iii_call_path(&c, "/sandbox/sandboxes/{id}/git/clone", iii_sandbox_id(sandbox), NULL);
     iii_call_text(&c, "url", IN_BODY, url);
     iii_call_options(&c, &iii_type_git_clone_options, options);
-    return iii_call_run(&c, &iii_type_exec_result, (void **)ret, err);
+    return iii_call_command_run(&c, "git clone", ret, err);
 }
 
 int iii_git_status(const iii_sandbox *sandbox, const struct iii_git_status_options *options,

@@ -3,7 +3,12 @@
 They are errors of httpx as well: programs that catch httpx.HTTPStatusError, TimeoutException or TransportError go on as they are."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import httpx
+
+if TYPE_CHECKING:
+    from .types import ExecResult
 
 
 class SandboxError(Exception):
@@ -16,6 +21,20 @@ class ConnectionFailed(SandboxError, httpx.TransportError):
 
 class RequestTimeout(ConnectionFailed, httpx.TimeoutException):
     """No answer within the client's own deadline."""
+
+
+class CommandFailed(SandboxError):
+    """A command in the sandbox that a method stands for, such as git clone, exited with another code than 0."""
+
+    def __init__(self, command: str, result: ExecResult) -> None:
+        super().__init__(f"{command} failed: exit code {result.exit_code}: {(result.stderr or result.stdout).strip()}")
+        self.command, self.result = command, result
+
+
+def succeeded(command: str, result: ExecResult) -> ExecResult:
+    if result.exit_code != 0:
+        raise CommandFailed(command, result)
+    return result
 
 
 class ApiError(SandboxError, httpx.HTTPStatusError):

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::types::*;
-use crate::error::Result;
+use crate::error::{succeeded, Result};
 use crate::files::FileSystem;
 use crate::managers::*;
 use crate::sandbox::Sandbox;
@@ -203,7 +203,7 @@ impl FileSystem {
 impl GitManager {
     /// Clone a repository
     pub async fn clone_repo(&self, url: &str, options: GitCloneOptions) -> Result<ExecResult> {
-        self.api.git_clone(&self.id, url, options).await
+        succeeded("git clone", self.api.git_clone(&self.id, url, options).await?)
     }
 
     /// Branch and changed files

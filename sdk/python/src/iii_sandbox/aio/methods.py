@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from .. import types as t
+from .._errors import succeeded
 from .._operation import CallOptions
 from .api import Api
 from .http import Events, HttpClient
@@ -330,7 +331,7 @@ class GitManager(Manager):
         depth: int | None = None,
     ) -> t.ExecResult:
         """Clone a repository."""
-        return await self._api.git_clone(self._id, url, path=path, branch=branch, depth=depth)
+        return succeeded("git clone", await self._api.git_clone(self._id, url, path=path, branch=branch, depth=depth))
 
     async def status(self, path: str | None = None) -> t.GitStatus:
         """Branch and changed files."""
