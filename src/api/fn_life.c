@@ -8,15 +8,11 @@
 #include "api/fn_gateway.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "image/preset.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pulls.h"
-
-#define CPUS_MAX      LIMIT_MAX(CPU)
-#define MEMORY_MAX_MB LIMIT_MAX(MEMORY_MB)
 
 /* --- create --- */
 
@@ -161,8 +157,9 @@ static int check_limits(struct creation *n)
     if (!fn_policy_reference(p, n->image) || !fn_policy_allows(p, n->image))
         return fn_set_fault(c, "S100", "image '%.200s' is unknown or not in image_allowlist; presets are: python, node",
                             n->image);
-    int r = check_cap(n, "max_cpus", n->cpus, CPUS_MAX);
-    return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, MEMORY_MAX_MB);
+    const struct settings *s = call_manager(c)->settings;
+    int r = check_cap(n, "max_cpus", n->cpus, sandbox_config_max_cpus(s));
+    return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, sandbox_config_max_memory_mb(s));
 }
 
 void api_fn_create(struct call *c)

@@ -1,5 +1,6 @@
 """The workers block of the configuration file, and the gateway to services of the host."""
 import http.server
+import os
 import threading
 
 import pytest
@@ -50,6 +51,30 @@ def test_a_block_is_in_force(write):  # noqa: F811
         fn.create()
         assert fn.call("list")["sandboxes"][0]["exec_slots_free"] == 1
         assert ":11:7" in server.log() and "surprise" in server.log()
+        fn.close()
+
+
+def test_caps_above_what_rest_accepts_count():
+    env = {"III_IMAGE_ALLOWLIST": "python,node", "III_IMAGE_CAPS": "python=6:6000,node=99:99999", "III_MAX_CPUS": "8", "III_MAX_MEMORY": "8192"}
+    with harness.Server(env=env) as server:
+        fn, client = Functions(server.engine_port), server.client()
+        config = client.ok("GET", f"/sandboxes/{fn.create(cpus=6, memory_mb=6000)}")["config"]
+        assert (config["cpu"], config["memory"]) == (6, 6000)
+        assert "at most 6" in fn.fault("create", "S400", image="python", cpus=7)["message"]
+        assert "at most 6000" in fn.fault("create", "S400", image="python", memory_mb=6001)["message"]
+        assert "at most 8)" in fn.fault("create", "S400", image="node", cpus=9)["message"]
+        assert "at most 8192" in fn.fault("create", "S400", image="node", memory_mb=8193)["message"]
+        config = client.create(cpu=5, memory=5000)["config"]
+        assert (config["cpu"], config["memory"]) == (4, 4096)  # REST has its own bound
+        fn.close()
+
+
+def test_the_ceiling_of_caps_is_the_host():
+    cpus, memory = os.sysconf("SC_NPROCESSORS_ONLN"), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") // 1048576
+    with harness.Server(env={"III_IMAGE_CAPS": "python=100000:100000000"}) as server:
+        fn = Functions(server.engine_port)
+        assert f"at most {max(cpus, 4)})" in fn.fault("create", "S400", image="python", cpus=99999)["message"]
+        assert f"at most {max(memory, 4096)})" in fn.fault("create", "S400", image="python", memory_mb=99999999)["message"]
         fn.close()
 
 

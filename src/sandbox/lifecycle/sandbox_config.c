@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -210,14 +211,26 @@ void sandbox_config_settle_limits(struct sandbox_config *c, const struct setting
     c->given |= SANDBOX_CONFIG_DISK | SANDBOX_CONFIG_INODES | SANDBOX_CONFIG_NET_RATE;
 }
 
+int64_t sandbox_config_max_cpus(const struct settings *set)
+{
+    int64_t host = sysconf(_SC_NPROCESSORS_ONLN);
+    return set->max_cpus ? set->max_cpus : host > LIMIT_MAX(CPU) ? host : LIMIT_MAX(CPU);
+}
+
+int64_t sandbox_config_max_memory_mb(const struct settings *set)
+{
+    int64_t host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
+    return set->max_memory_mb ? set->max_memory_mb : host > LIMIT_MAX(MEMORY_MB) ? host : LIMIT_MAX(MEMORY_MB);
+}
+
 void sandbox_config_settle(struct sandbox_config *c, const struct settings *set, const char *workdir)
 {
     settle_int(c, SANDBOX_CONFIG_TIMEOUT, &c->timeout_s, set->default_timeout_s, LIMIT_MIN(TIMEOUT_S),
                LIMIT_MAX(TIMEOUT_S));
     settle_int(c, SANDBOX_CONFIG_MEMORY, &c->memory_mb, set->default_memory_mb, LIMIT_MIN(MEMORY_MB),
-               LIMIT_MAX(MEMORY_MB));
+               sandbox_config_max_memory_mb(set));
     double cpu = c->given & SANDBOX_CONFIG_CPU ? c->cpu : (double)set->default_cpu;
-    c->cpu = fmin(fmax(cpu, LIMIT_MIN(CPU)), LIMIT_MAX(CPU));
+    c->cpu = fmin(fmax(cpu, LIMIT_MIN(CPU)), (double)sandbox_config_max_cpus(set));
     c->given |= SANDBOX_CONFIG_CPU;
     sandbox_config_settle_limits(c, set);
     if (!(c->given & SANDBOX_CONFIG_WORKDIR))

@@ -72,6 +72,10 @@ void sandbox_config_set_text(struct sandbox_config *c, enum sandbox_config_bit b
                              const char *text);                                                  /* NULL: drops it */
 void sandbox_config_set_map(struct sandbox_config *c, enum sandbox_config_bit bit, json_t *map); /* takes map */
 
+/* The most that one sandbox may have: III_MAX_CPUS, III_MAX_MEMORY, or what the host has, and then at least what REST
+ * accepts. */
+int64_t sandbox_config_max_cpus(const struct settings *set);
+int64_t sandbox_config_max_memory_mb(const struct settings *set);
 /* Makes it the effective configuration: defaults filled in, numbers moved into their bounds (base/limits.def, and the
  * maximums of the settings). workdir: where commands run if the configuration does not say. The backend goes:
  * a sandbox's record names the one that it has. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/limits.h"
 #include "sandbox/lifecycle/records.h"
 
 #define SCOPE "template"
@@ -168,7 +169,11 @@ int templates_apply(const struct templates *t, const struct tenant_by *by, const
     const json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
     if (wanted && !rec)
         return -1;
-    sandbox_config_read(ret, json_get(rec, "config"));
+    sandbox_config_read(ret, json_get(rec, "config")); /* which may hold any number; a request is within its bounds */
+    if (ret->memory_mb > LIMIT_MAX(MEMORY_MB))
+        ret->memory_mb = LIMIT_MAX(MEMORY_MB);
+    if (ret->cpu > LIMIT_MAX(CPU))
+        ret->cpu = LIMIT_MAX(CPU);
     sandbox_config_read(ret, request);
     return 0;
 }

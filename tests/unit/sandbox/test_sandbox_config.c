@@ -126,6 +126,8 @@ TEST(every_number_is_moved_into_its_bounds)
     sandbox_config_settle(&low, &set, "/w");
     check_writes(&low, "{\"timeout\":60,\"memory\":64,\"cpu\":0.5,\"diskMb\":16,\"inodes\":1024,\"pids\":16,"
                        "\"openFiles\":64,\"shmMb\":1,\"netMbps\":0,\"workdir\":\"/w\"}");
+    set.max_memory_mb = 4096; /* else this host decides */
+    set.max_cpus = 4;
     SANDBOX_CONFIG_OWNED high =
         config_of("{\"timeout\":86401,\"memory\":4097,\"cpu\":4.1,\"diskMb\":102401,\"inodes\":999999999999,"
                   "\"pids\":4097,\"openFiles\":1048577,\"shmMb\":4097,\"netMbps\":1000}");
