@@ -1,5 +1,6 @@
 #include "api/fn_gateway.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,6 +23,26 @@ static const char *find_host(const char *text, size_t *ret_len)
         }
     }
     return first;
+}
+
+json_t *fn_gateway_warnings(json_t *env, const char *ports)
+{
+    json_t *found = NULL, *value;
+    const char *name;
+    json_object_foreach(env, name, value)
+    {
+        const char *text = json_string_value(value), *at;
+        size_t len;
+        for (; (at = find_host(text, &len)); text = at + len) {
+            unsigned port = (unsigned)strtoul(at + len, NULL, 10);
+            if (egress_gateway_opens(ports, port))
+                continue;
+            found = found ? found : json_array();
+            CLEANUP(free_p) char *why = xasprintf("env %.200s: " EGRESS_GATEWAY_CLOSED, name, port, port);
+            (void)json_array_append_new(found, json_text(why, strlen(why)));
+        }
+    }
+    return found;
 }
 
 void fn_gateway_rewrite(json_t *env)

@@ -22,13 +22,14 @@ struct creation {
     const char *source;       /* what is resolved and pulled */
     int64_t cpus, memory_mb, idle_s;
     bool has_network;
-    json_t *env;
+    json_t *env, *warnings;
 };
 
 static void creation_free(struct creation *n)
 {
     call_fn(n->c)->set->n_creating--;
     json_decref(n->env);
+    json_decref(n->warnings);
     free(n);
 }
 
@@ -54,7 +55,7 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
     memcpy(call_fn(c)->sandbox_id, s->uuid, sizeof(s->uuid));
     call_set_sandbox(c, s->id);
     log_event(LOG_INFO, "sandbox.progress", "kind", "ready", "sandbox_id", s->uuid, NULL);
-    json_t *answer = json_pack("{s:s, s:s}", "sandbox_id", s->uuid, "image", n->image);
+    json_t *answer = json_pack("{s:s, s:s, s:O*}", "sandbox_id", s->uuid, "image", n->image, "warnings", n->warnings);
     creation_free(n);
     call_ok(c, answer);
 }
@@ -67,8 +68,10 @@ static void boot(struct creation *n)
         creation_fail(n);
         return;
     }
-    if (n->has_network)
+    if (n->has_network) {
+        n->warnings = fn_gateway_warnings(n->env, call_manager(c)->settings->gateway_ports);
         fn_gateway_rewrite(n->env);
+    }
     log_event(LOG_INFO, "sandbox.progress", "kind", "booting_vm", "image", n->image, NULL);
     SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_CPU | SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_NETWORK |
                                              SANDBOX_CONFIG_IDLE_TIMEOUT,

@@ -132,3 +132,36 @@ def test_localhost_of_a_networked_sandbox_is_the_gateway():
         for one in (host, shut):
             one.shutdown()
             one.server_close()
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="needs root: sandboxes with network")
+@harness.needs("egress")
+def test_a_closed_port_of_the_gateway_says_how_it_is_opened():
+    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    shut = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    for one in (host, shut):
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    try:
+        with harness.Server(env={"III_GATEWAY_PORTS": str(host.server_port)}) as server:
+            fn = Functions(server.engine_port)
+            port = shut.server_port
+            why = f"port {port} of the host is closed to sandboxes: the operator opens it with III_GATEWAY_PORTS={port} (egress.gateway_ports"
+            env = {"OPEN": f"http://localhost:{host.server_port}", "SHUT": f"http://localhost:{port}/x"}
+            made = fn.call("create", image="python", network=True, env=env)
+            assert len(made["warnings"]) == 1 and made["warnings"][0].startswith(f"env SHUT: {why}")
+            assert "warnings" not in fn.call("create", image="python", network=True, env={"OPEN": env["OPEN"]})
+            assert "warnings" not in fn.call("create", image="python", env=env)
+            fetch = ("import os, urllib.request as r, urllib.error as e\n"
+                     "for body in (None, b'x' * 3000000):\n"
+                     "    try: r.urlopen(os.environ['SHUT'], body, timeout=20)\n"
+                     "    except e.HTTPError as error: print(error.code, error.read().decode().strip())")
+            said = fn.call("exec", sandbox_id=made["sandbox_id"], argv=["python3", "-c", fetch])
+            assert said["stdout"].splitlines() == [f"403 {why} in the configuration file)"] * 2, said
+            raw = "import socket, os; s = socket.create_connection(('100.96.0.1', %d), 20); s.sendall(b'\\0\\0\\0\\x08\\x04\\xd2\\x16\\x2f'); print(s.recv(9))" % port
+            cut = fn.call("exec", sandbox_id=made["sandbox_id"], argv=["python3", "-c", raw])
+            assert "reset" in cut["stderr"], cut  # another protocol would take the text for its own
+            fn.close()
+    finally:
+        for one in (host, shut):
+            one.shutdown()
+            one.server_close()

@@ -139,18 +139,28 @@ static void reset(int fd)
     (void)close(fd);                                                  /* nothing was sent */
 }
 
-/* The gateway: services of the host that the operator has opened. */
-static bool is_open_gateway(const struct egress_redirect *o, const struct egress_flow_plan *plan)
+bool egress_gateway_opens(const char *ports, unsigned port)
 {
-    struct in_addr gateway;
-    if (inet_pton(AF_INET, EGRESS_GATEWAY, &gateway) != 1 || plan->address != ntohl(gateway.s_addr))
-        return false;
-    CLEANUP(free_p) char *copy = xstrdup(o->e->m->settings->gateway_ports);
+    CLEANUP(free_p) char *copy = xstrdup(ports);
     char *rest = copy, *word;
     while ((word = strsep(&rest, ", ")))
-        if (strcmp(word, "*") == 0 || strtoul(word, NULL, 10) == plan->port)
+        if (strcmp(word, "*") == 0 || strtoul(word, NULL, 10) == port)
             return true;
     return false;
+}
+
+static bool is_gateway(const struct egress_flow_plan *plan)
+{
+    struct in_addr gateway;
+    return inet_pton(AF_INET, EGRESS_GATEWAY, &gateway) == 1 && plan->address == ntohl(gateway.s_addr);
+}
+
+static char *closed_reply(unsigned port)
+{
+    CLEANUP(free_p) char *text = xasprintf(EGRESS_GATEWAY_CLOSED "\n", port, port);
+    return xasprintf("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+                     "Connection: close\r\n\r\n%s",
+                     strlen(text), text);
 }
 
 static void take_connection(struct egress_redirect *o, struct egress_flow **slot, int fd)
@@ -167,8 +177,10 @@ static void take_connection(struct egress_redirect *o, struct egress_flow **slot
                                      .port = ntohs(to.sin_port),
                                      .rate = &o->rate,
                                      .moved = o->s->relayed };
-    if (is_open_gateway(o, &plan)) {
+    if (is_gateway(&plan)) { /* services of the host that the operator has opened */
         plan.address = INADDR_LOOPBACK;
+        plan.refusal =
+            egress_gateway_opens(o->e->m->settings->gateway_ports, plan.port) ? NULL : closed_reply(plan.port);
         *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
         return;
     }

@@ -9,6 +9,12 @@
 /* Connections to this address go to the host's own loopback, to the ports that III_GATEWAY_PORTS opens. */
 #define EGRESS_GATEWAY "100.96.0.1"
 
+/* Whether a list of ports, as in III_GATEWAY_PORTS, has this one. */
+bool egress_gateway_opens(const char *ports, unsigned port);
+#define EGRESS_GATEWAY_CLOSED                                                                      \
+    "port %u of the host is closed to sandboxes: the operator opens it with III_GATEWAY_PORTS=%u " \
+    "(egress.gateway_ports in the configuration file)"
+
 struct egress;
 
 struct egress *egress_new(struct manager *m);

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 
 enum { RATE_PAUSE_MS = 10, RATE_LEAST = 16384 };
-enum { FLOW_MAGIC = 0x0e6f1085, BUFFER = 65536, NAME_BYTES = 20000, CONNECT_MS = 30000 };
+enum { FLOW_MAGIC = 0x0e6f1085, BUFFER = 65536, NAME_BYTES = 20000, CONNECT_MS = 30000, REFUSE_MS = 5000 };
 
-enum state { NAMING, CONNECTING, OPEN };
+enum state { NAMING, CONNECTING, OPEN, REFUSED };
 
 struct half {
     struct buf data;
@@ -80,6 +80,7 @@ struct egress_flow *egress_flow_free(struct egress_flow *f)
         close_hard(f->server, is_broken);
     buf_done(&f->out.data);
     buf_done(&f->in.data);
+    free(f->plan.refusal);
     free(f);
     return NULL;
 }
@@ -91,7 +92,7 @@ static void flow_finish(struct egress_flow *f)
 
 static void set_watches(struct egress_flow *f)
 {
-    bool is_open = f->state == OPEN;
+    bool is_open = f->state == OPEN || f->state == REFUSED;
     int client =
         (!f->out.has_eof && !f->is_held[0] && f->out.data.len < BUFFER && f->state != CONNECTING ? LOOP_READ : 0) |
         (is_open && f->in.data.len ? LOOP_WRITE : 0);
@@ -197,16 +198,30 @@ static bool begin_connect(struct egress_flow *f)
     return watch_new(f->loop, f->server, LOOP_WRITE, on_server, f, &f->server_watch) == 0;
 }
 
+/* Sends the refusal, and what else the client says is read until it closes: a reset would take the text from it. */
+static void send_refusal(struct egress_flow *f)
+{
+    buf_clear(&f->out.data);
+    bool is_whole = drain(&f->in, f->client);
+    f->out.is_shut = f->out.has_eof;
+    if (!is_whole || (f->out.is_shut && f->in.is_shut))
+        flow_finish(f);
+    else
+        set_watches(f);
+}
+
 /* 1: may connect. 0: wait for more. -1: cut it. */
 static int read_name(struct egress_flow *f)
 {
     char name[EGRESS_POLICY_NAME];
     const uint8_t *data = (const uint8_t *)f->out.data.data;
-    int r = f->plan.port == 443 ? egress_parse_tls_name(data, f->out.data.len, name)
-                                : egress_parse_http_name(data, f->out.data.len, name);
+    int r = f->plan.port == 443 && !f->plan.refusal ? egress_parse_tls_name(data, f->out.data.len, name)
+                                                    : egress_parse_http_name(data, f->out.data.len, name);
+    if (f->plan.refusal && f->out.data.len > 0 && (data[0] < 'A' || data[0] > 'Z'))
+        return -1; /* not a method of HTTP */
     if (r == 0)
         return f->out.has_eof || f->out.data.len >= NAME_BYTES ? -1 : 0;
-    return r > 0 && f->ev.on_name(f->arg, f, name) ? 1 : -1;
+    return r > 0 && (f->plan.refusal || f->ev.on_name(f->arg, f, name)) ? 1 : -1;
 }
 
 static void on_client(void *arg, int events)
@@ -219,6 +234,12 @@ static void on_client(void *arg, int events)
     }
     if (f->state == NAMING) {
         int r = read_name(f);
+        if (r > 0 && f->plan.refusal && buf_add_str(&f->in.data, f->plan.refusal) == 0) {
+            f->state = REFUSED;
+            f->in.has_eof = true;
+            send_refusal(f);
+            return;
+        }
         if (r < 0 || (r > 0 && !begin_connect(f))) {
             flow_finish(f);
             return;
@@ -226,6 +247,8 @@ static void on_client(void *arg, int events)
         set_watches(f);
     } else if (f->state == OPEN) {
         pump(f);
+    } else if (f->state == REFUSED) {
+        send_refusal(f);
     }
 }
 
@@ -245,8 +268,8 @@ struct egress_flow *egress_flow_new(struct loop *l, const struct egress_flow_pla
     buf_init(&f->in.data, BUFFER);
     if (watch_new(l, f->client, LOOP_READ, on_client, f, &f->client_watch) < 0)
         return egress_flow_free(f);
-    f->limit = timer_new(l, CONNECT_MS, 0, on_limit, f);
-    if (!plan->must_name && !begin_connect(f))
+    f->limit = timer_new(l, plan->refusal ? REFUSE_MS : CONNECT_MS, 0, on_limit, f);
+    if (!plan->must_name && !plan->refusal && !begin_connect(f))
         timer_set(f->limit, 0, 0); /* ends on the next turn */
     set_watches(f);
     return f;

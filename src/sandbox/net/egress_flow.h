@@ -21,6 +21,7 @@ struct egress_flow_plan {
     struct egress_flow_rate *rate; /* outlives the flow; NULL: none */
     uint64_t *moved;               /* [2], as in the rate: all bytes so far; outlives the flow */
     bool must_name;                /* port 443 or 80: nothing is connected before the client has said whom it wants */
+    char *refusal; /* nothing is connected: the reply to an HTTP request; others are cut. Taken. Or NULL */
 };
 struct egress_flow_events {
     bool (*on_name)(void *arg, struct egress_flow *f, const char *name); /* false: cut it */
