@@ -21,8 +21,10 @@ struct http_client_request {
     const char *const *headers; /* "Name: value", ended by NULL; or NULL. Host and Content-Length are set here */
     const char *body;           /* copied; NULL for none */
     size_t body_len;
-    int64_t timeout_ms;                      /* for the whole call; 0 means 30 s, less than 0 no limit once connected */
-    size_t body_max;                         /* response bytes; 0 means no limit: on_data limits what it keeps */
+    const int *body_fd; /* instead of body: what this pipe yields until its end, sent in chunks; NULL: none. The client
+                           owns it when http_client_start() succeeds, and closes it with the call at the latest */
+    int64_t timeout_ms; /* for the whole call; 0 means 30 s, less than 0 no limit once connected */
+    size_t body_max;    /* response bytes; 0 means no limit: on_data limits what it keeps */
     const struct tls_context_trust *trust;   /* for https://; NULL: the system's store */
     bool (*allow)(const struct sockaddr *a); /* addresses that may be connected to, after resolution; NULL: all.
                                                 Otherwise the call ends with ERR_FORBIDDEN */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "http/client.h"
@@ -27,12 +28,22 @@ struct http_client {
     struct watch *watch;
     struct timer *timer;
     struct output_queue out;
+    int from; /* yields the rest of the request's body */
+    struct watch *from_watch;
     struct http_reply *reply;
     size_t body_max, body_bytes;
     bool is_closed, is_held, is_too_long;
 };
 
 /* --- life --- */
+
+/* Its writer learns by EPIPE that nobody reads any more. */
+static void body_close(struct http_client *c)
+{
+    c->from_watch = watch_free(c->from_watch);
+    if (c->from >= 0)
+        (void)close(steal_fd(&c->from)); /* only read from */
+}
 
 static void call_unref(struct http_client *c)
 {
@@ -54,6 +65,7 @@ struct http_client *http_client_free(struct http_client *c)
     c->dial = dial_free(c->dial);
     c->watch = watch_free(c->watch);
     c->timer = timer_free(c->timer);
+    body_close(c);
     if (c->fd >= 0)
         (void)close(steal_fd(&c->fd));
     call_unref(c);
@@ -91,6 +103,8 @@ static void update_watch(struct http_client *c)
 {
     if (c->watch)
         watch_set(c->watch, (c->is_held ? 0 : LOOP_READ) | (c->out.is_blocked ? LOOP_WRITE : 0));
+    if (c->from_watch)
+        watch_set(c->from_watch, c->out.is_blocked ? 0 : LOOP_READ);
 }
 
 void http_client_hold(struct http_client *c, bool is_held)
@@ -165,21 +179,50 @@ static void call_readable(struct http_client *c)
         call_fail(c, ERR_UPSTREAM, EPROTO, http_reply_problem(c->reply));
 }
 
+/* A server may respond and close before it has read everything. Its response counts, so a write error does not end the
+ * call; reading detects the end. */
+static void call_unsent(struct http_client *c)
+{
+    output_queue_done(&c->out);
+    body_close(c);
+}
+
 static void call_event(void *arg, int events)
 {
     struct http_client *c = arg;
     assert(c->magic == CLIENT_MAGIC);
     c->refs++;
     if (events & LOOP_WRITE) {
-        /* A server may respond and close before it has read everything. Its response counts, so a write error does not
-         * end the call; reading detects the end. */
         if (output_queue_flush(&c->out, c->fd) < 0)
-            output_queue_done(&c->out);
+            call_unsent(c);
         update_watch(c);
     }
     if (!c->is_closed && !c->is_held && events & LOOP_READ)
         call_readable(c);
     call_unref(c);
+}
+
+/* One piece at a time, and only while the connection takes it: the body may be larger than the memory. */
+static void body_event(void *arg, int events)
+{
+    struct http_client *c = arg;
+    char piece[READ_BYTES] __attribute__((uninitialized)); /* as in call_readable() */
+    char head[24];
+    (void)events;
+    ssize_t n = read(c->from, piece, sizeof piece);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0) {
+        call_fail(c, ERR_INTERNAL, errno, "read the request's body");
+        return;
+    }
+    int len = snprintf(head, sizeof head, "%zx\r\n", (size_t)n);
+    const struct iovec pieces[] = { { head, (size_t)len }, { piece, (size_t)n }, { (char[]){ "\r\n" }, 2 } };
+    if (output_queue_send(&c->out, c->fd, pieces, 3) < 0)
+        call_unsent(c);
+    else if (n == 0)
+        body_close(c);
+    update_watch(c);
 }
 
 static void call_dialed(void *arg, int fd, const struct err *err)
@@ -194,8 +237,10 @@ static void call_dialed(void *arg, int fd, const struct err *err)
     }
     c->fd = fd;
     int r = watch_new(c->loop, fd, LOOP_READ, call_event, c, &c->watch);
+    if (r == 0 && c->from >= 0)
+        r = watch_new(c->loop, c->from, 0, body_event, c, &c->from_watch);
     if (r == 0 && output_queue_flush(&c->out, fd) < 0)
-        output_queue_done(&c->out); /* as in call_event() */
+        call_unsent(c);
     if (r < 0)
         call_fail(c, ERR_INTERNAL, -r, "watch the connection");
     else
@@ -230,7 +275,9 @@ static int make_request(struct http_client *c, const struct http_client_request 
         r = buf_add_str(b, "\r\nConnection: close\r\n");
     for (const char *const *h = req->headers; r == 0 && h && *h; h++)
         r = is_line(*h) ? buf_addf(b, "%s\r\n", *h) : -EINVAL;
-    if (r == 0 && (req->body_len || strcmp(req->method, "POST") == 0 || strcmp(req->method, "PUT") == 0))
+    if (r == 0 && req->body_fd)
+        r = buf_add_str(b, "Transfer-Encoding: chunked\r\n");
+    else if (r == 0 && (req->body_len || strcmp(req->method, "POST") == 0 || strcmp(req->method, "PUT") == 0))
         r = buf_addf(b, "Content-Length: %zu\r\n", req->body_len);
     if (r == 0)
         r = buf_add_str(b, "\r\n");
@@ -267,6 +314,7 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
         return r;
     struct http_client *c = xzalloc(sizeof *c);
     *c = (struct http_client){ .magic = CLIENT_MAGIC, .refs = 1, .loop = l, .events = *ev, .arg = arg, .fd = NO_FD };
+    c->from = NO_FD;
     c->name = xasprintf("%s %.200s", req->method, req->url);
     c->body_max = req->body_max;
     output_queue_init(&c->out);
@@ -278,6 +326,7 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
         return err_set(err, r == -EINVAL ? ERR_INVALID : ERR_INTERNAL, -r,
                        "%s %s: a header holds a line break, or no memory", req->method, req->url);
     }
+    c->from = req->body_fd ? *req->body_fd : NO_FD;
     int64_t limit_ms = req->timeout_ms > 0 ? req->timeout_ms : TIMEOUT_MS;
     if (req->timeout_ms >= 0)
         c->timer = timer_new(l, limit_ms, 0, call_timeout, c);

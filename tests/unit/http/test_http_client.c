@@ -1,4 +1,10 @@
 /* The client against the real server, and against sockets that misbehave. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include "http/client.h"
 #include "http/server_fixture.h"
 
@@ -98,6 +104,75 @@ static void call(const struct http_client_request *req)
     CHECK_INT(done_count, before);
     LOOPTURN_UNTIL(fx.loop, done_count != before);
     CHECK_INT(done_count, before + 1);
+}
+
+/* --- a body from a pipe --- */
+
+enum { PIPED_BYTES = 700000 };
+static int piped_fd, piped_errno;
+
+static void *write_pipe(void *arg)
+{
+    (void)arg;
+    for (unsigned at = 0; at < PIPED_BYTES && !piped_errno;) {
+        char piece[1000];
+        for (size_t i = 0; i < sizeof piece; i++)
+            piece[i] = (char)('a' + (at + i) % 23);
+        ssize_t n = write(piped_fd, piece, sizeof piece);
+        if (n < 0)
+            piped_errno = errno;
+        else
+            at += (unsigned)n;
+    }
+    (void)close(piped_fd);
+    return NULL;
+}
+
+static void call_piped(const char *path)
+{
+    int ends[2];
+    pthread_t writer;
+    CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+    piped_fd = ends[1];
+    piped_errno = 0;
+    CHECK_INT(pthread_create(&writer, NULL, write_pipe, NULL), 0);
+    call(&(struct http_client_request){ .method = "POST", .url = url(path), .body_fd = &ends[0] });
+    CHECK_INT(pthread_join(writer, NULL), 0);
+    CHECK(fcntl(ends[0], F_GETFD) < 0); /* the call has closed it */
+}
+
+TEST(a_body_comes_from_a_pipe)
+{
+    begin();
+    call_piped("/p");
+    CHECK_INT(last_err.code, ERR_NONE);
+    CHECK_INT(status_seen, 201);
+    CHECK_INT(piped_errno, 0);
+    CHECK_INT(got.len, strlen("[none]") + PIPED_BYTES);
+    bool is_same = true;
+    for (size_t i = 0; i < PIPED_BYTES && is_same; i++)
+        is_same = buf_text(&got)[strlen("[none]") + i] == (char)('a' + i % 23);
+    CHECK(is_same);
+    fixture_done(&fx); /* nobody answers: the writer learns that nobody reads */
+    fixture_init(&fx, &app, NULL);
+    static const char dead[] = "http://127.0.0.1:1/p"; /* nobody listens there */
+    int ends[2];
+    pthread_t writer;
+    struct http_client *c = NULL;
+    CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+    piped_fd = ends[1];
+    piped_errno = 0;
+    CHECK_INT(pthread_create(&writer, NULL, write_pipe, NULL), 0);
+    CHECK_INT(http_client_start(fx.loop,
+                                &(struct http_client_request){ .method = "POST", .url = dead, .body_fd = &ends[0] },
+                                &events, NULL, &c, NULL),
+              0);
+    unsigned before = done_count;
+    LOOPTURN_UNTIL(fx.loop, done_count != before);
+    CHECK(last_err.code != ERR_NONE);
+    CHECK_INT(pthread_join(writer, NULL), 0);
+    CHECK_INT(piped_errno, EPIPE);
+    end();
 }
 
 TEST(a_post_is_answered)
@@ -257,7 +332,9 @@ TEST(answers_of_other_servers_are_understood_or_refused)
 
 int main(void)
 {
+    (void)signal(SIGPIPE, SIG_IGN);
     RUN(a_post_is_answered);
+    RUN(a_body_comes_from_a_pipe);
     RUN(names_and_unix_sockets_are_reached);
     RUN(failures_say_what_happened);
     RUN(bad_requests_do_not_start);
