@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -108,6 +109,22 @@ static const char *const watched[] = {
     "/bin",           "/lib64",         "/etc/ld.so.cache", "/etc/ld.so.conf.d", "/etc/alternatives",
     "/etc/ssl/certs", "/etc/localtime", "/etc/os-release",  "/usr/bin",          "/usr/local/bin",
 };
+
+/* A change of any of these makes a copy of the view stale, which holds /usr, too. */
+static const char *const installed[] = {
+    "/var/lib/dpkg/status",
+    "/var/lib/rpm/rpmdb.sqlite",
+    "/lib/apk/db/installed",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/share",
+    "/usr/local",
+    "/usr/local/lib",
+    "/usr/local/share",
+};
+static const char module_folders[] = "/usr/{,local/}lib/{python3*/{dist,site}-packages,node_modules}"; /* for glob() */
 
 static void hash_entry(struct builder *b, const char *kind, const char *path, mode_t mode, const void *data, size_t len)
 {
@@ -271,17 +288,36 @@ static int add_generated(struct builder *b)
     return r;
 }
 
+static void add_print(struct buf *text, const char *path)
+{
+    struct stat st = { 0 };
+    (void)lstat(path, &st); /* an absent path is part of the fingerprint too */
+    (void)buf_addf(text, ";%llu.%lld.%ld.%lld", (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
+                   st.st_mtim.tv_nsec, (long long)st.st_size);
+}
+
 static char *fingerprint(void)
 {
     struct buf text = BUF_INIT(4096);
     (void)buf_add_str(&text, "v" SKELETON_VERSION); /* all of it fits: ten short items */
-    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
-        struct stat st = { 0 };
-        (void)lstat(watched[i], &st); /* an absent path is part of the fingerprint too */
-        (void)buf_addf(&text, ";%llu.%lld.%ld.%lld", (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
-                       st.st_mtim.tv_nsec, (long long)st.st_size);
-    }
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
+        add_print(&text, watched[i]);
     return buf_steal(&text, NULL);
+}
+
+void host_view_key(char ret[DIGEST_HEX])
+{
+    CLEANUP(free_p) char *print = fingerprint();
+    CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+    glob_t found = { 0 };
+    (void)buf_add_str(&text, print);
+    for (size_t i = 0; i < sizeof(installed) / sizeof(installed[0]); i++)
+        add_print(&text, installed[i]);
+    if (glob(module_folders, GLOB_BRACE, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            add_print(&text, found.gl_pathv[i]);
+    globfree(&found);
+    digest_of(text.data, text.len, ret);
 }
 
 /* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere.

@@ -19,4 +19,6 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
 void host_view_probe(struct image_store *s);
 /* "Python 3.11.2"; NULL: not known (yet). Caller frees. Quick. */
 char *host_view_version(struct image_store *s, const struct preset *p);
+/* Changes with what is installed on this host: for copies of the view, /usr included. */
+void host_view_key(char ret[DIGEST_HEX]);
 void host_view_config(struct manifest_config *ret); /* end with manifest_config_done() */

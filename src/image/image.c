@@ -57,6 +57,8 @@ struct image *image_copy(const struct image *i)
 {
     struct image *copy = xzalloc(sizeof(*copy));
     *copy = (struct image){ .name = xstrdup(i->name),
+                            .resolved = xstrdup(i->resolved),
+                            .version = xstrdup(i->version),
                             .id = xstrdup(i->id),
                             .layers = i->layers ? strlist_copy(i->layers) : NULL,
                             .n_layers = i->n_layers,

@@ -155,6 +155,14 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
  * from the registry's; the rest of the configuration is the same. */
 int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err);
 
+/* Writes an image into out_fd, a pipe, for a container engine: a stored one as image_export() does, with tag as the
+ * name that `docker load` gives it; the host's view (image->id is "host") as the tar of one root file system. Blocks.
+ * state: bytes written so far. */
+int image_send(struct image_store *s, const char *name, const char *tag, int out_fd, struct image_pull_state *state,
+               struct err *err);
+/* Changes with the image's content. Of the host's view: with what is installed, as far as a few stat calls show it. */
+void image_content_key(const struct image *image, char ret[DIGEST_HEX]);
+
 /* Checks every record, layer and pin: {records, layers, partial, problems:[text]}; is_repair: removes what is damaged
  * or unreferenced. Caller owns *ret. */
 int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err);

@@ -1,5 +1,6 @@
 /* An image as an OCI-layout tar: each layer is packed into tmp/, then config, manifest, index and all layers are
- * written into one archive, which gets its name only when it is complete. */
+ * written into one archive. A file gets its name only when it is complete; a container engine gets the archive through
+ * a pipe. The host's view goes to an engine as the tar of one root file system. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "image/host_view.h"
 #include "image/image.h"
+#include "image/image_remote.h"
 #include "image/layer_pack.h"
 #include "image/layout.h"
 #include "image/record.h"
@@ -30,6 +33,7 @@ struct exporter {
     struct image *image;
     struct archive_writer *out;
     json_t *record, *layers, *diff_ids;
+    const char *tag; /* the name for `docker load` */
 };
 
 static json_t *descriptor(const char *type, const char *hex, int64_t size)
@@ -100,7 +104,7 @@ static int put_all(struct exporter *x, struct err *err)
     /* What `docker load` reads. A name that a registry would not take is left out. */
     JSON_OWNED loaded = json_pack("[{s:s+, s:[], s:[]}]", "Config", "blobs/sha256/", hex, "RepoTags", "Layers");
     struct reference ref;
-    if (reference_parse(x->image->name, &ref, NULL) == 0 && *ref.tag) {
+    if (reference_parse(x->tag, &ref, NULL) == 0 && *ref.tag) {
         CLEANUP(free_p) char *tagged = xasprintf("%s/%s:%s", ref.host, ref.repository, ref.tag);
         (void)json_array_append_new(json_get(json_array_get(loaded, 0), "RepoTags"), json_string(tagged));
     }
@@ -127,7 +131,16 @@ static int put_all(struct exporter *x, struct err *err)
     return r == 0 ? archive_writer_close(x->out, err) : r;
 }
 
-static int export_pinned(struct exporter *x, const char *tar_path, struct err *err)
+static int put_archive(struct exporter *x, int fd, struct err *err)
+{
+    int r = archive_writer_new(ARCHIVE_WRITER_TAR, fd, NULL, &x->out, err);
+    if (r == 0)
+        r = put_all(x, err);
+    x->out = archive_writer_free(x->out);
+    return r;
+}
+
+static int put_file(struct exporter *x, const char *tar_path, struct err *err)
 {
     unsigned char raw[8];
     char hex[17];
@@ -137,10 +150,7 @@ static int export_pinned(struct exporter *x, const char *tar_path, struct err *e
     CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s", part);
-    int r = archive_writer_new(ARCHIVE_WRITER_TAR, fd, NULL, &x->out, err);
-    if (r == 0)
-        r = put_all(x, err);
-    x->out = archive_writer_free(x->out);
+    int r = put_archive(x, fd, err);
     if (r == 0 && fsync(fd) < 0)
         r = err_set(err, err_from_errno(errno), errno, "write %s", part);
     if (r == 0 && rename(part, tar_path) < 0)
@@ -150,34 +160,87 @@ static int export_pinned(struct exporter *x, const char *tar_path, struct err *e
     return r;
 }
 
+/* Into the file tar_path; NULL: into fd. */
+static int export_to(struct exporter *x, const char *tar_path, int fd, struct err *err)
+{
+    CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
+    int r = layout_tmp_new(x->store, &tmp, err);
+    if (r < 0)
+        return r;
+    CLEANUP(free_p) char *owner = xasprintf(LAYOUT_EXPORT_PIN "%s", tmp.name);
+    r = image_pin(x->store, x->image, owner, err); /* pins the layers while they are read */
+    if (r < 0)
+        return r;
+    x->tmp = tmp;
+    x->layers = json_array();
+    x->diff_ids = json_array();
+    r = tar_path ? put_file(x, tar_path, err) : put_archive(x, fd, err);
+    json_decref(x->layers);
+    json_decref(x->diff_ids);
+    (void)image_unpin_lazy(x->store, owner, NULL); /* otherwise tmp's sweep removes it at the next open */
+    return r < 0 ? err_wrap(err, r, "export %s", x->image->name) : 0;
+}
+
 int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err)
 {
-    struct exporter x = { .store = s };
     CLEANUP(image_free_p) struct image *image = NULL;
-    CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
     JSON_OWNED record = NULL;
     int r = image_resolve(s, name, &image, err);
     if (r == 0)
         r = image_inspect(s, name, &record, err);
-    if (r == 0 && image->is_host)
+    if (r < 0)
+        return r;
+    if (image->is_host)
         return err_set(err, ERR_INVALID, 0, "\"%s\" is this host's own view, not a stored image: nothing to export",
                        name);
+    struct exporter x = { .store = s, .image = image, .record = record, .tag = image->name };
+    return export_to(&x, tar_path, NO_FD, err);
+}
+
+/* --- for a container engine --- */
+
+static int send_host(struct image_store *s, const struct image *image, int out_fd, struct image_pull_state *state,
+                     struct err *err)
+{
+    CLEANUP(close_fd_p) int layer = open(image->layers[0], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(close_fd_p) int usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (layer < 0 || usr < 0)
+        return err_sys(err, -errno, "open %s", layer < 0 ? image->layers[0] : "/usr");
+    const struct layer_pack_host host = {
+        .layer_fd = layer, .usr_fd = usr, .is_rootless = s->is_rootless, .done_bytes = &state->done_bytes
+    };
+    atomic_store(&state->layers, 1);
+    int r = layer_pack_write_host(&host, out_fd, err);
+    return r < 0 ? err_wrap(err, r, "copy this host's view") : 0;
+}
+
+int image_send(struct image_store *s, const char *name, const char *tag, int out_fd, struct image_pull_state *state,
+               struct err *err)
+{
+    if (s->remote) {
+        const struct image_remote_how how = { .state = state, .fd = &out_fd };
+        return image_remote_work(s->remote, json_pack("{s:s, s:s, s:s}", "op", "send", "name", name, "tag", tag), &how,
+                                 NULL, err);
+    }
+    CLEANUP(image_free_p) struct image *image = NULL;
+    JSON_OWNED record = NULL;
+    int r = image_resolve(s, name, &image, err);
+    if (r == 0 && image->is_host && strcmp(image->id, "host") == 0)
+        return send_host(s, image, out_fd, state, err);
     if (r == 0)
-        r = layout_tmp_new(s, &tmp, err);
-    if (r < 0)
-        return r;
-    CLEANUP(free_p) char *owner = xasprintf(LAYOUT_EXPORT_PIN "%s", tmp.name);
-    r = image_pin(s, image, owner, err); /* pins the layers while they are read */
-    if (r < 0)
-        return r;
-    x.tmp = tmp;
-    x.image = image;
-    x.record = record;
-    x.layers = json_array();
-    x.diff_ids = json_array();
-    r = export_pinned(&x, tar_path, err);
-    json_decref(x.layers);
-    json_decref(x.diff_ids);
-    (void)image_unpin_lazy(s, owner, NULL); /* otherwise tmp's sweep removes it at the next open */
-    return r < 0 ? err_wrap(err, r, "export %s", name) : 0;
+        r = image_inspect(s, name, &record, err);
+    if (r == 0 && image->is_host)
+        r = err_set(err, ERR_UNSUPPORTED, 0,
+                    "image %s needs this host's own files below it, which an engine cannot have", name);
+    struct exporter x = { .store = s, .image = image, .record = record, .tag = tag };
+    return r < 0 ? r : export_to(&x, NULL, out_fd, err);
+}
+
+void image_content_key(const struct image *image, char ret[DIGEST_HEX])
+{
+    const char *hex = digest_from_ref(image->id);
+    if (hex)
+        memcpy(ret, hex, DIGEST_HEX);
+    else
+        host_view_key(ret);
 }

@@ -1,6 +1,7 @@
 /* Theory of operation. A call is a socket pair of its own: one end goes to the tool, which forks a child for it; the
  * request and the replies are JSON, one message each. A helper is such a pair that is kept open: its child waits for
- * the next request. A tool that died is restarted and the call repeated once: every operation is idempotent. */
+ * the next request. A tool that died is restarted and the call repeated once: every operation is idempotent, unless it
+ * writes into a descriptor of the caller. */
 #include "image/image_remote.h"
 
 #include <errno.h>
@@ -192,7 +193,7 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     struct iovec parts[2] = { { c->text, c->len }, { NULL, 0 } };
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the image tool");
-    int r = seqsock_send(pair[0], parts, NULL, 0);
+    int r = seqsock_send(pair[0], parts, c->how.fd, c->how.fd ? 1 : 0);
     r = r < 0 ? err_sys(err, r, "ask the image tool")
               : hand_over(c->remote, pair[1], c->how.is_untrusted ? IMAGE_TOOL_POOL_UNTRUSTED : IMAGE_TOOL_POOL_PLAIN,
                           err);
@@ -223,7 +224,8 @@ int image_remote_work(struct image_remote *r, json_t *request, const struct imag
     int result = h && h->sock >= 0 && seqsock_send(h->sock, parts, NULL, 0) >= 0
                      ? call_await(&c, h->sock, ret_answer, &own)
                      : -EPIPE;
-    for (int tries = 0; tries < 2 && result == -EPIPE && !own.code; tries++)
+    int tries_max = how->fd ? 1 : 2; /* part of it may have been written there */
+    for (int tries = 0; tries < tries_max && result == -EPIPE && !own.code; tries++)
         result = call_once(&c, ret_answer, &own);
     if (result < 0 && !own.code)
         (void)err_set(&own, ERR_INTERNAL, 0, "the image tool ended in the middle of this: try again");

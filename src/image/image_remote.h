@@ -24,6 +24,7 @@ struct image_remote_how {
     struct image_pull_state *state; /* receives its progress */
     struct image_helper *helper;    /* asked first; one that has exited is not an error */
     struct image_helper **keep;     /* on success: the helper that did it, for further calls about the same layers */
+    const int *fd;                  /* sent along, borrowed: the operation writes into it */
     bool is_untrusted;              /* untrusted bytes are parsed: the child must be a fresh one */
 };
 int image_remote_work(struct image_remote *r, json_t *request, const struct image_remote_how *how, json_t **ret_answer,

@@ -25,6 +25,9 @@ struct packer {
     struct map *seen; /* "dev:ino" of files with several names -> first path, owned */
     bool is_rootless;
     char *chunk;
+    const struct layer_pack_host *host; /* or NULL */
+    bool is_usr;                        /* the host's files are being packed */
+    dev_t usr_dev;
 };
 
 static void add_xattrs(struct archive_writer *out, int fd)
@@ -62,7 +65,7 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
     CLEANUP(close_fd_p) int fd = NO_FD;
     struct archive_member m = { .path = path,
                                 .hardlink = first_name(p, st, path),
-                                .mode = st->st_mode,
+                                .mode = p->is_usr ? st->st_mode & ~(mode_t)(S_ISUID | S_ISGID) : st->st_mode,
                                 .uid = p->is_rootless ? 0 : st->st_uid,
                                 .gid = p->is_rootless ? 0 : st->st_gid,
                                 .size = st->st_size,
@@ -75,7 +78,8 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
         fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
             return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path);
-        add_xattrs(p->out, fd);
+        if (!p->is_usr)
+            add_xattrs(p->out, fd);
     }
     int r = archive_writer_member(p->out, &m, err);
     for (int64_t left = S_ISREG(st->st_mode) && !m.hardlink ? st->st_size : 0; r == 0 && left > 0;) {
@@ -85,17 +89,40 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
         r = archive_writer_data(p->out, p->chunk, (size_t)n, err);
         left -= n;
     }
+    if (p->host)
+        atomic_store(p->host->done_bytes, archive_writer_bytes(p->out));
     return r;
 }
 
 static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err);
+
+/* Others may read it, and so may a sandbox. */
+static bool is_public(const struct stat *st)
+{
+    mode_t need = S_ISDIR(st->st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+    return S_ISLNK(st->st_mode) || (st->st_mode & need) == need;
+}
+
+static int pack_usr(struct packer *p, struct err *err)
+{
+    struct stat st;
+    if (fstat(p->host->usr_fd, &st) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "look at the host's /usr");
+    p->is_usr = true;
+    p->usr_dev = st.st_dev;
+    int r = pack_folder(p, p->host->usr_fd, "usr", 1, err);
+    p->is_usr = false;
+    return r;
+}
 
 static int pack_one(struct packer *p, int dir_fd, const char *name, const char *folder, int depth, struct err *err)
 {
     struct stat st;
     CLEANUP(free_p) char *path = xasprintf("%s%s%s", folder, *folder ? "/" : "", name);
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": look", path);
+        return p->is_usr && errno == ENOENT ? 0 : err_set(err, ERR_INTERNAL, errno, "\"%.200s\": look", path);
+    if (p->is_usr && !is_public(&st))
+        return 0;
     if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
         CLEANUP(free_p) char *mark = xasprintf("%s%s.wh.%s", folder, *folder ? "/" : "", name);
         return archive_writer_file(p->out, mark, 0644, NULL, 0, err);
@@ -103,8 +130,10 @@ static int pack_one(struct packer *p, int dir_fd, const char *name, const char *
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
         return 0; /* sockets and the like are not part of an image */
     int r = put_entry(p, dir_fd, name, path, &st, err);
-    if (r < 0 || !S_ISDIR(st.st_mode))
+    if (r < 0 || !S_ISDIR(st.st_mode) || (p->is_usr && st.st_dev != p->usr_dev))
         return r;
+    if (p->host && depth == 0 && strcmp(name, "usr") == 0)
+        return pack_usr(p, err);
     CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path);
@@ -135,33 +164,48 @@ static int pack_folder(struct packer *p, int fd, const char *path, int depth, st
     return r;
 }
 
+/* Packs root_fd and everything below it into out_fd. */
+static int pack_root(struct packer *p, int root_fd, int out_fd, struct digest *digest, struct err *err)
+{
+    int r = archive_writer_new(ARCHIVE_WRITER_TAR, out_fd, digest, &p->out, err);
+    p->seen = map_new();
+    p->chunk = xzalloc(CHUNK);
+    struct stat st;
+    if (r == 0 && fstat(root_fd, &st) < 0)
+        r = err_set(err, ERR_INTERNAL, errno, "look at the layer");
+    if (r == 0)
+        r = put_entry(p, root_fd, ".", ".", &st, err);
+    if (r == 0)
+        r = pack_folder(p, root_fd, "", 0, err);
+    if (r == 0)
+        r = archive_writer_close(p->out, err);
+    for (struct map_iter it = map_iter(p->seen); map_next(&it);)
+        free(it.value);
+    map_free(p->seen);
+    free(p->chunk);
+    return r;
+}
+
 int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIGEST_HEX], int64_t *ret_bytes,
                      struct err *err)
 {
     struct packer p = { .is_rootless = is_rootless };
     struct digest digest;
     digest_init(&digest);
-    int r = archive_writer_new(ARCHIVE_WRITER_TAR, out_fd, &digest, &p.out, err);
-    p.seen = map_new();
-    p.chunk = xzalloc(CHUNK);
-    struct stat st;
-    if (r == 0 && fstat(root_fd, &st) < 0)
-        r = err_set(err, ERR_INTERNAL, errno, "look at the layer");
-    if (r == 0)
-        r = put_entry(&p, root_fd, ".", ".", &st, err);
-    if (r == 0)
-        r = pack_folder(&p, root_fd, "", 0, err);
-    if (r == 0)
-        r = archive_writer_close(p.out, err);
+    int r = pack_root(&p, root_fd, out_fd, &digest, err);
     if (r == 0) {
         digest_hex(&digest, ret_hex);
         *ret_bytes = archive_writer_bytes(p.out);
     }
     (void)archive_writer_free(p.out);
     digest_done(&digest);
-    for (struct map_iter it = map_iter(p.seen); map_next(&it);)
-        free(it.value);
-    map_free(p.seen);
-    free(p.chunk);
+    return r;
+}
+
+int layer_pack_write_host(const struct layer_pack_host *host, int out_fd, struct err *err)
+{
+    struct packer p = { .is_rootless = host->is_rootless, .host = host };
+    int r = pack_root(&p, host->layer_fd, out_fd, NULL, err);
+    (void)archive_writer_free(p.out);
     return r;
 }
