@@ -1,4 +1,5 @@
-/* Which images may be used: "python:*, alpine", with * as "all" or as a trailing wildcard. May include: base/. */
+/* Which images may be used: "python:*, alpine", with * as "all" or as a trailing wildcard. Names are compared in their
+ * canonical form, so that every spelling of a name is allowed or denied alike. May include: base/, image/. */
 #pragma once
 #include "base/err.h"
 

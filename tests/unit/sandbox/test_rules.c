@@ -40,6 +40,44 @@ TEST(the_allow_list_takes_exact_names_and_prefixes)
     CHECK_INT(image_allowlist_check(" , ,", "", &err), -EPERM);
 }
 
+TEST(the_allow_list_compares_canonical_names)
+{
+    static const struct {
+        const char *list, *image;
+        bool is_allowed;
+    } cases[] = {
+        { "alpine", "docker.io/library/alpine:latest", true },
+        { "docker.io/library/alpine", "alpine", true },
+        { "alpine", "oci:docker.io/alpine", true },
+        { "alpine", "alpine:3", false },
+        { "alpine:*", "alpine", true }, /* its tag is latest */
+        { "alpine:*", "docker.io/library/alpine:3.20", true },
+        { "alpine:*", "alpine:3@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", true },
+        { "alpine:*", "alpine-evil:3", false },
+        { "python*", "python.evil.example/x:1", false },
+        { "iiidev/*", "docker.io/iiidev/tool:2", true },
+        { "docker.io/*", "alpine", true },
+        { "docker.io/*", "iiidev/tool", true },
+        { "docker.io/*", "ghcr.io/x/y", false },
+        { "ghcr.io/team/*", "ghcr.io/team/a:1", true },
+        { "ghcr.io/team/*", "ghcr.io/teams/a:1", false },
+        { "localhost:5000/*", "localhost:5000/a", true },
+        { "python", "iiidev/python", true }, /* the preset's image */
+        { "iiidev/python", "python", true },
+        { "python", "docker.io/library/python", false },
+        { "py*", "python", true },
+        { "shell", "shell", true },
+        { "shell", "shell:latest", false },
+        { "My Image*", "My Image 2", true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool is_allowed = image_allowlist_check(cases[i].list, cases[i].image, NULL) == 0;
+        if (is_allowed != cases[i].is_allowed)
+            (void)printf("# \"%s\" with \"%s\"\n", cases[i].list, cases[i].image);
+        CHECK(is_allowed == cases[i].is_allowed);
+    }
+}
+
 static void expect_path(const struct sandbox *s, const char *given, const char *wanted)
 {
     CLEANUP(free_p) char *path = NULL;
@@ -111,6 +149,7 @@ TEST(a_command_is_a_string_or_a_list)
 int main(void)
 {
     RUN(the_allow_list_takes_exact_names_and_prefixes);
+    RUN(the_allow_list_compares_canonical_names);
     RUN(paths_stay_below_the_workspace_or_the_workdir);
     RUN(the_environment_is_defaults_image_config_overlay_in_this_order);
     RUN(a_command_is_a_string_or_a_list);
