@@ -26,6 +26,7 @@
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/net/egress.h"
+#include "sandbox/storage/capture.h"
 #include "sandbox/storage/image_allowlist.h"
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pins.h"
@@ -474,6 +475,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     if (plan->extra)
         (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
     lifecycle_use_image(s, image);
+    capture_show_base(s);
     s->created_at = clock_wall_ms();
     sandbox_expire_at(s, plan->is_unexpiring ? 0 : s->created_at + s->config.timeout_s * 1000);
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */

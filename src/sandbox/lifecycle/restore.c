@@ -63,7 +63,7 @@ static void exchange(struct sandbox *s, struct root *x)
                         .image_env = s->image_env,
                         .is_host = s->is_host,
                         .env = s->env,
-                        .base = json_incref(json_object_get(s->extra, CAPTURE_BASE)) };
+                        .base = json_incref(capture_base(s)) };
     memcpy(had.box_id, s->box_id, sizeof(had.box_id));
     s->box = x->box;
     s->link = x->link;
@@ -79,6 +79,7 @@ static void exchange(struct sandbox *s, struct root *x)
         (void)json_object_set_new(s->extra, CAPTURE_BASE, x->base);
     else
         (void)json_object_del(s->extra, CAPTURE_BASE);
+    capture_show_base(s);
     *x = had;
     sandbox_env_changed(s);
 }

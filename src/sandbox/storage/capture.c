@@ -20,6 +20,9 @@
 #include "sandbox/lifecycle/offload.h"
 #include "sandbox/storage/pins.h"
 
+#define BASE_RESOLVED "resolvedImage"
+#define BASE_DIGEST   "imageDigest"
+#define BASE_VERSION  "imageVersion"
 #define TRIES_MAX     3
 #define PROMOTE_DEPTH 64 /* from here on copies: every promote makes the sandbox itself one layer deeper */
 
@@ -52,10 +55,24 @@ json_t *capture_base(struct sandbox *s)
     CLEANUP(image_free_p) struct image *image = NULL;
     size_t n = strlist_count(s->layers);
     bool is_known = image_resolve(s->manager->images, s->image, &image, NULL) == 0 && image->n_layers == n;
-    base = json_pack("{s:I, s:I}", "layers", is_known ? (json_int_t)n : (json_int_t)0, "bytes",
-                     is_known ? (json_int_t)image->size_bytes : (json_int_t)0);
+    base = json_pack("{s:I, s:I, s:s*, s:s*, s:s*}", "layers", is_known ? (json_int_t)n : (json_int_t)0, "bytes",
+                     is_known ? (json_int_t)image->size_bytes : (json_int_t)0, BASE_RESOLVED, s->resolved, BASE_DIGEST,
+                     s->digest, BASE_VERSION, s->version);
     (void)json_object_set_new(s->extra, CAPTURE_BASE, base);
     return base;
+}
+
+void capture_show_base(struct sandbox *s)
+{
+    const json_t *base = json_object_get(s->extra, CAPTURE_BASE);
+    if (!json_get_str(base, BASE_RESOLVED, NULL))
+        return; /* none, or one of a server before 0.2 */
+    free(s->resolved);
+    free(s->digest);
+    free(s->version);
+    s->resolved = xstrdup(json_get_str(base, BASE_RESOLVED, NULL));
+    s->digest = xstrdup(json_get_str(base, BASE_DIGEST, NULL));
+    s->version = xstrdup(json_get_str(base, BASE_VERSION, NULL));
 }
 
 struct sandbox_config capture_config(const struct sandbox_config *config, const json_t *metadata, const char *image_id,

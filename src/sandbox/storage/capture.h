@@ -12,10 +12,11 @@ void capture_run(struct sandbox *s, const char *owner, capture_fn *fn, void *arg
 /* After adoption: takes a layer that a killed server had captured but not noted. */
 int capture_recover(struct sandbox *s, struct err *err);
 
-/* What the sandbox's original image had: {layers, bytes}. Kept in s->extra under CAPTURE_BASE, handed on to children.
- */
+/* What the sandbox's original image had: {layers, bytes, resolvedImage, imageDigest, imageVersion}. Kept in s->extra
+ * under CAPTURE_BASE, handed on to children. */
 #define CAPTURE_BASE "base"
-json_t *capture_base(struct sandbox *s); /* borrowed */
+json_t *capture_base(struct sandbox *s);   /* borrowed */
+void capture_show_base(struct sandbox *s); /* a child shows its original image, not the captured one */
 /* Configuration of a new sandbox with the captured files: the source's, without what belongs to its run. Caller owns.
  */
 struct sandbox_config capture_config(const struct sandbox_config *config, const json_t *metadata, const char *image_id,
