@@ -25,6 +25,7 @@
 #include "image/image_cli.h"
 #include "image/image_limits.h"
 #include "image/manifest.h"
+#include "image/preset.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" /* of an image that states none */
 #define CREATED_BY   1000 /* bytes of an instruction that the history shows */
@@ -110,12 +111,19 @@ static const struct image *find_stage(const struct build *b, const char *name, b
 
 static int find_image(struct image_store *s, const char *name, struct image **ret, struct err *err)
 {
-    int r = image_resolve(s, name, ret, err);
-    const char *pull = getenv("III_PULL");
-    if (r == -ENOENT && !(pull && strcmp(pull, "never") == 0)) {
-        r = image_cli_pull(s, name, false, false, err);
-        r = r < 0 ? r : image_resolve(s, name, ret, err);
+    struct err missing = ERR_INIT;
+    int r = image_resolve(s, name, ret, &missing);
+    const char *pull = getenv("III_PULL"), *wanted = preset_pull_name(name);
+    if (r == -ENOENT && wanted && !(pull && strcmp(pull, "never") == 0)) {
+        struct err why = ERR_INIT;
+        r = image_cli_pull(s, wanted, false, false, &why);
+        const char *here = strstr(missing.msg, "here are: ");
+        if (r < 0)
+            return err_set(err, why.code, why.sys, "%.300s; %s", why.msg, here ? here : missing.msg);
+        return image_resolve(s, name, ret, err);
     }
+    if (r < 0)
+        *err = missing;
     return r;
 }
 

@@ -400,7 +400,11 @@ static int run_command(const struct options *opt)
         CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
         struct err err = ERR_INIT;
         int r = image_store_open(dir, &s, &err);
-        return r < 0 ? print_failure(r, &err) : commands[i].run(s, opt);
+        if (r < 0)
+            return print_failure(r, &err);
+        const char *presets = getenv("III_PRESETS");
+        image_store_allow_host(s, !presets || strcmp(presets, "image") != 0);
+        return commands[i].run(s, opt);
     }
     char text[100];
     (void)snprintf(text, sizeof(text), "no command \"%.40s\"", opt->words[0]);

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import fnclient
 import harness
 import images
 
@@ -66,6 +67,86 @@ def test_presets_can_be_images_only():
         assert "iii image pull docker.io/iiidev/python:latest" in client.post("/sandboxes", {"image": "python"}).error
         assert "III_PRESETS" in client.post("/sandboxes", {"image": "shell"}).error
         assert client.get("/images").json()["images"] == []
+
+
+ORIGIN = ("resolvedImage", "imageDigest", "imageVersion")
+
+
+@harness.needs("snapshot")
+@pytest.mark.parametrize("name", ["python", "docker.io/iiidev/tool"])
+def test_clones_forks_and_restored_sandboxes_say_what_their_image_was(imported, sh, new_sandbox, client, name):
+    if name != "python":
+        if not harness.backend()["can"]["imageStore"]:
+            pytest.skip("the engine has no such image")
+        imported(images.rootfs(sh, b"tool\n"), name)
+    made = new_sandbox(image=name)
+    sid, made = made["id"], {key: made.get(key) for key in ORIGIN}
+    assert made["resolvedImage"]
+    snap = client.ok("POST", f"/sandboxes/{sid}/snapshots", {"name": "s"})
+    found = [client.ok("POST", f"/sandboxes/{sid}/clone"), client.ok("POST", f"/snapshots/{snap['id']}/clone", {}),
+             *client.ok("POST", f"/sandboxes/{sid}/fork", {"count": 1})["sandboxes"],
+             client.ok("POST", f"/sandboxes/{sid}/snapshots/restore", {"snapshotId": snap["id"]})]
+    found.append(client.ok("POST", f"/sandboxes/{found[0]['id']}/clone"))
+    for one in found:
+        assert {key: one.get(key) for key in ORIGIN} == made
+        assert {key: client.ok("GET", f"/sandboxes/{one['id']}").get(key) for key in ORIGIN} == made
+    for one in {one["id"] for one in found} - {sid}:
+        client.delete(f"/sandboxes/{one}")
+    client.delete(f"/snapshots/{snap['id']}")
+
+
+def test_the_allow_list_knows_every_spelling(imported, sh):
+    with harness.Server(env={"III_PULL": "never", "III_ALLOWED_IMAGES": "alpine, iiidev/*"}) as server, server.client() as client:
+        for name in ("docker.io/library/alpine", "oci:docker.io/alpine:latest", "docker.io/iiidev/tool", "python"):
+            assert client.post("/sandboxes", {"image": name}).status in (200, 404), "allowed, though it may not be here"
+        for name in ("alpine:3", "iiidev.example/tool", "docker.io/library/python", "shell"):
+            reply = client.post("/sandboxes", {"image": name})
+            assert reply.status == 403 and "III_ALLOWED_IMAGES" in reply.error
+
+
+MISSING = "python:3.99-nonexistent"
+
+
+def is_helpful(text):
+    return all(word in text for word in (f'image "{MISSING}"', f"iii image pull {MISSING}", f"iii image import FILE.tar {MISSING}", "here are:", "python"))
+
+
+@harness.needs("hostFiles")
+def test_from_follows_the_same_rules(server, tmp_path):
+    def build(base, **env):
+        (tmp_path / "Dockerfile").write_text(f"FROM {base}\nENV A=b\n")
+        return harness.run_cli("image", "build", "-t", "built", tmp_path, env={"III_DATA_DIR": server.data_dir, "III_PULL": "never", "HOME": tmp_path, **env})
+    assert build("python").returncode == 0
+    failed = build(MISSING)
+    assert failed.returncode != 0 and "line 1" in failed.stderr and is_helpful(failed.stderr), failed.stderr
+    failed = build("python", III_PRESETS="image")
+    assert failed.returncode != 0 and "iii image pull docker.io/iiidev/python:latest" in failed.stderr, failed.stderr
+    failed = build("127.0.0.1:1/python:3.99", III_PULL="missing")  # nobody listens there
+    for word in ("127.0.0.1:1 cannot be reached", "iii image import", "here are: ", "python"):
+        assert failed.returncode != 0 and word in failed.stderr, failed.stderr
+
+
+@harness.needs("hostFiles")
+def test_templates_follow_the_same_rules(client, new_sandbox):
+    made = [client.ok("POST", "/templates", {"name": f"names-{i}", "config": {"image": name}}) for i, name in enumerate(("python", MISSING))]
+    try:
+        assert new_sandbox(image=None, template=made[0]["id"])["resolvedImage"] == "host"
+        reply = client.post("/sandboxes", {"template": made[1]["id"]})
+        assert reply.status == 404 and is_helpful(reply.error), reply
+    finally:
+        for one in made:
+            client.delete(f"/templates/{one['id']}")
+
+
+@harness.needs("hostFiles")
+def test_custom_images_follow_the_same_rules():
+    custom = f"mine=python,old={MISSING}"
+    with harness.Server(env={"III_PULL": "never", "III_CUSTOM_IMAGES": custom, "III_IMAGE_ALLOWLIST": "mine,old"}) as server, server.client() as client:
+        fn = fnclient.Functions(server.engine_port)
+        assert client.ok("GET", f"/sandboxes/{fn.create('mine')}")["resolvedImage"] == "host"
+        said = fn.fault("create", "S101", image="old")
+        assert MISSING in said["message"] and "pull" in said["fix_note"]
+        fn.close()
 
 
 def test_a_wrong_setting_is_named():
