@@ -422,7 +422,8 @@ json_t *spec_openapi(const char *prefix, const char *version)
         "title", "iii-sandbox", "version", version, "description",
         "Isolated sandboxes for untrusted code. Fields may come in the query string or in a JSON body; null "
         "counts as absent and unknown fields are ignored. A JSON body with an integer that does not fit into 64 bits "
-        "(signed), wherever it is, is rejected with 400.",
+        "(signed) or a key with a NUL character, wherever it is, is rejected with 400; so is a text with a NUL "
+        "character, except for contents of files and input of commands.",
         "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "x-websockets", "terminal",
         json_sprintf("/%s/sandboxes/{id}/terminal/{sessionId}/ws", prefix), "paths", paths_of(prefix), "components",
         components);

@@ -158,6 +158,8 @@ def test_integers_have_64_bits(document, client):
     for wrong in ({"memory": 2**63}, {"memory": -2**63 - 1}, {"metadata": {"a": 10**30}}, {"unknown": [{"deep": 10**30}]}):
         reply = client.post("/sandboxes", wrong)
         assert reply.status == 400 and "integer" in reply.error, wrong
+    for wrong in ({"name": "a\0"}, {"unknown": [{"a\0": 1}]}):
+        assert client.post("/sandboxes", wrong).status == 400 and "NUL" in document["info"]["description"]
 
 
 def test_a_template_says_the_ranges_of_a_create(document, client):

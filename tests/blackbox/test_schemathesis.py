@@ -1,4 +1,5 @@
-"""schemathesis over the served document: whatever it makes up, the server never fails and never answers against its schema.
+"""schemathesis over the served document: whatever it makes up, the server never fails, and answers
+with statuses and bodies that the document names.
 
 It is not in Debian, so it is installed once from the package index into build/schemathesis; without an index the tests are skipped."""
 import fcntl
@@ -15,7 +16,7 @@ SERVER_ENV = {"III_MAX_SANDBOXES": "500"}
 FOLDER = harness.ROOT / "build" / "schemathesis"
 VERSION = "4.32.5"
 SEED, SECONDS = "20261115", 20
-CHECKS = "not_a_server_error,content_type_conformance,response_schema_conformance"
+CHECKS = "not_a_server_error,content_type_conformance,response_schema_conformance,status_code_conformance"
 # They end only when the client leaves: their own tests read them.
 STREAMS = ["stream_events", "stream_metrics", "stream_logs"]
 # The first token shuts the door for everybody without one: test_tokens.py and test_tenants.py call it.
