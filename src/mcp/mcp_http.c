@@ -47,8 +47,9 @@ struct session {
 struct post {
     LIST_ENTRY(post) entry;
     struct mcp_http *http;
-    struct session *session;
-    struct http_req *req; /* NULL: detached, its connection broke */
+    struct session *session; /* NULL: it is gone, and the answer is still being sent */
+    bool is_alone;           /* the session is for this message only */
+    struct http_req *req;    /* NULL: detached, its connection broke */
     struct mcp_exchange *exchange;
     json_t *answer;  /* while it may still be plain JSON, or be sent again */
     struct buf rest; /* events for the connection */
@@ -128,7 +129,10 @@ static void session_free(struct session *s)
     struct post *p, *next;
     for (p = LIST_FIRST(&h->posts); p; p = next) {
         next = LIST_NEXT(p, entry);
-        if (p->session == s && !p->req)
+        if (p->session != s)
+            continue;
+        p->session = NULL;
+        if (!p->req)
             post_free(p);
     }
     if (s->stream) {
@@ -254,6 +258,7 @@ static void post_release(struct post *p)
 static void post_free(struct post *p)
 {
     struct session *s = p->session;
+    bool is_alone = p->is_alone;
     LIST_REMOVE(p, entry);
     if (p->exchange)
         mcp_session_leave(STEAL(p->exchange)); /* no client waits for it any more */
@@ -261,7 +266,7 @@ static void post_free(struct post *p)
     json_decref(p->answer);
     buf_done(&p->rest);
     free(p);
-    if (!*s->id)
+    if (is_alone)
         session_free(s);
 }
 
@@ -339,7 +344,7 @@ static void on_end(void *arg)
         return;
     }
     /* Errors of the protocol are errors of HTTP, too, where the revision says so. */
-    int64_t code = *p->session->id ? 0 : json_get_int(json_get(p->answer, "error"), "code", 0);
+    int64_t code = p->is_alone ? json_get_int(json_get(p->answer, "error"), "code", 0) : 0;
     int status = code == MCP_SESSION_VERSION ? 400 : code == MCP_SESSION_NO_METHOD ? 404 : 200;
     if (p->answer)
         reply_json(p->req, status, p->answer);
@@ -362,7 +367,7 @@ static bool has_room_to_wait(const struct session *s)
 static void on_post_gone(void *arg)
 {
     struct post *p = arg;
-    if (!p->is_resumable || !p->is_stream || !has_room_to_wait(p->session)) {
+    if (!p->is_resumable || !p->is_stream || !p->session || !has_room_to_wait(p->session)) {
         post_free(p);
         return;
     }
@@ -490,6 +495,7 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
     struct post *p = xzalloc(sizeof(*p));
     *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
     p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
+    p->is_alone = !*s->id;
     p->is_resumable = *s->id && strcmp(mcp_session_version(s->core), MCP_SESSION_STATEFUL) == 0;
     p->number = ++h->n_posts;
     LIST_INSERT_HEAD(&h->posts, p, entry);

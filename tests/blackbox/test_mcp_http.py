@@ -204,6 +204,18 @@ def test_only_some_broken_streams_wait(server, mcp, new_sandbox, client):
     harness.wait_until(lambda: running() == {f"11{n}" for n in range(8)}, "the ninth to be cancelled, and no other")
 
 
+def test_a_session_that_ends_while_its_answer_is_sent(server, mcp, new_sandbox, client):
+    sid, size = new_sandbox()["id"], 8 << 20
+    call = {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": f"sleep 1.2; head -c {size} /dev/zero | tr '\\0' x"}, "_meta": {"progressToken": 1}}
+    with server.client(prefix="") as caller:
+        stream = caller.open("POST", "/mcp", request("tools/call", call, "big"), headers=mcp.headers())
+        harness.wait_until(lambda: client.ok("GET", f"/events/history?topic=sandbox.exec&sandboxId={sid}")["total"], "the command to end")
+        assert mcp.client.call("DELETE", "/mcp", headers=mcp.headers()).status == 200
+        (answer,) = [told for told in events_of(stream) if told.get("id") == "big"]
+    assert answer["result"]["structuredContent"]["stdout"] == "x" * size
+    assert mcp.post(request("ping"))[0] == 404
+
+
 def test_the_stream_of_a_session(server, mcp):
     listener = server.client(prefix="")
     answer = listener.open("GET", "/mcp", headers=mcp.headers())
@@ -328,7 +340,7 @@ def test_completion(either, new_sandbox, client):
 def events_of(stream):
     """The messages of an open event stream, as they arrive."""
     for line in stream:
-        if line.startswith(b"data: "):
+        if line.startswith(b"data: {"):
             yield json.loads(line[6:])
 
 
