@@ -407,6 +407,24 @@ def test_listening_ends_with_the_token_and_the_server(server, client):
         own.proc.wait(harness.DEADLINE_S)
 
 
+def test_a_subscription_hears_its_own_tenant_only(server, client):
+    ann, bob = user(client, "sub-ann", tenant="sub-ann"), user(client, "sub-bob", tenant="sub-bob")
+    with server.client(token=ann["secret"]) as as_ann, server.client(token=bob["secret"]) as as_bob, server.client(token=bob["secret"], prefix="") as listener:
+        foreign = as_ann.ok("POST", "/sandboxes", {"image": "python"})["id"]
+        listen = stateless("subscriptions/listen", notifications={"resourcesListChanged": True, "resourceSubscriptions": [f"sandbox://{foreign}"]})
+        headers = Http(server, token=bob["secret"]).headers(Mcp_Protocol_Version="2026-07-28", Mcp_Method="subscriptions/listen")
+        told = events_of(listener.open("POST", "/mcp", listen, headers=headers))
+        assert next(told)["method"].endswith("acknowledged")
+        as_ann.ok("POST", f"/sandboxes/{foreign}/pause")
+        as_ann.delete(f"/sandboxes/{foreign}")
+        own = as_bob.ok("POST", "/sandboxes", {"image": "python"})["id"]
+        as_bob.delete(f"/sandboxes/{own}")
+        assert [next(told)["method"] for _ in range(2)] == ["notifications/resources/list_changed"] * 2
+        client.ok("DELETE", f"/tokens/{bob['id']}")
+        assert ["result" in last for last in told] == [True], "nothing else came"
+    client.ok("DELETE", f"/tokens/{ann['id']}")
+
+
 @pytest.mark.parametrize("where", ["header", "meta"])
 def test_a_trace_continues_into_the_sandbox(either, new_sandbox, where):
     trace, sid = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01", new_sandbox()["id"]
