@@ -24,7 +24,7 @@
 #include "os/program.h"
 #include "os/write_all.h"
 
-#define SKELETON_VERSION "1" /* increase it when the generated content below changes */
+#define SKELETON_VERSION "2" /* increase it when the generated content below changes */
 #define VERSIONS_FILE    "host-versions.json"
 #define PATHS            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/iii/bin"
 #define COPY_FILE_MAX    (16 << 20)
@@ -268,6 +268,20 @@ static int add_top_links(struct builder *b, struct err *err)
     return 0;
 }
 
+/* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere.
+ */
+static char *program_path(const char *name)
+{
+    static const char *const places[] = { "/usr/local/bin", "/usr/bin" };
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", places[i], name);
+        CLEANUP(free_p) char *real = realpath(path, NULL);
+        if (real && strncmp(real, "/usr/", 5) == 0 && access(real, X_OK) == 0)
+            return STEAL(path);
+    }
+    return NULL;
+}
+
 static int add_generated(struct builder *b)
 {
     int r = 0;
@@ -281,8 +295,10 @@ static int add_generated(struct builder *b)
     if (r == 0)
         r = add_link(b, "var/run", "/run");
     /* Images call it "python"; many hosts only have "python3". */
-    if (r == 0 && access("/usr/bin/python", X_OK) < 0 && access("/usr/bin/python3", X_OK) == 0)
-        r = add_link(b, "opt/iii/bin/python", "/usr/bin/python3");
+    CLEANUP(free_p) char *python = program_path("python");
+    CLEANUP(free_p) char *python3 = program_path("python3");
+    if (r == 0 && !python && python3)
+        r = add_link(b, "opt/iii/bin/python", python3);
     if (r == 0 && geteuid() == 0 && fchownat(b->root_fd, "home/user", 1000, 1000, AT_SYMLINK_NOFOLLOW) < 0)
         r = -errno;
     return r;
@@ -318,20 +334,6 @@ void host_view_key(char ret[DIGEST_HEX])
             add_print(&text, found.gl_pathv[i]);
     globfree(&found);
     digest_of(text.data, text.len, ret);
-}
-
-/* Where the sandbox will find it: in /usr, which is all of the host that a sandbox sees. Caller frees; NULL: nowhere.
- */
-static char *program_path(const char *name)
-{
-    static const char *const places[] = { "/usr/local/bin", "/usr/bin" };
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        CLEANUP(free_p) char *path = xasprintf("%s/%s", places[i], name);
-        CLEANUP(free_p) char *real = realpath(path, NULL);
-        if (real && strncmp(real, "/usr/", 5) == 0 && access(real, X_OK) == 0)
-            return STEAL(path);
-    }
-    return NULL;
 }
 
 bool host_view_fits(const struct preset *p)

@@ -1,6 +1,8 @@
 """Names of images are honest: a tag, a digest or a registry is never answered with something else."""
+import os
 import re
 import shutil
+import stat
 import subprocess
 
 import pytest
@@ -153,3 +155,20 @@ def test_a_wrong_setting_is_named():
     done = subprocess.run([harness.BINARY, "serve", "--port", "0", "--engine-port", "0"], env={"III_PRESETS": "both", "PATH": "/usr/bin"},
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and "III_PRESETS" in done.stderr and "host or image" in done.stderr
+
+
+@harness.needs("hostFiles")
+@pytest.mark.skipif(not harness.IS_ROOT, reason="needs root: a mount of its own")
+def test_python_is_there_where_python3_is_only_in_usr_local():
+    made = harness.Server(env={"III_PULL": "never"})
+    upper, work = made.home / "upper", made.home / "work"
+    for folder in (work, upper / "bin", upper / "local" / "bin"):
+        folder.mkdir(parents=True)
+    for name in ("python", "python3"):  # an overlay's whiteouts
+        os.mknod(upper / "bin" / name, stat.S_IFCHR, 0)
+    (upper / "local" / "bin" / "python3").symlink_to(os.path.realpath("/usr/bin/python3"))
+    made.wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                 f'mount -t overlay overlay -o lowerdir=/usr,upperdir={upper},workdir={work} /usr && exec "$0" "$@"']
+    with made as server, server.client() as client:
+        box = client.create(image="python")
+        assert client.exec(box["id"], ["python", "-c", "print(2+2)"])["stdout"] == "4\n"
