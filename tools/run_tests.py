@@ -58,8 +58,9 @@ QEMU = {
     "escape_vm": ("where_a_monitor_runs",),
     "vm_network": ("one_network_and_one_way_out",),
     "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
+    "vm_presets": (),
 }
-ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_volumes.py")  # these mean nothing without one
+ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_presets.py", "test_vm_volumes.py")  # these mean nothing without one
 # With --all every file runs on machines, but for these.
 NOT_ON_MACHINES = {
     "docker*": "about a Docker engine",

@@ -34,6 +34,7 @@
 #include "runtime/bridge.h"
 #include "vm/boot/base_image.h"
 #include "vm/boot/disk.h"
+#include "vm/boot/host_usr.h"
 #include "vm/boot/probe.h"
 #include "vm/net/tap.h"
 #include "vm/vmm/jail.h"
@@ -265,7 +266,8 @@ static int base_build(struct tool *t, struct err *err)
         CLEANUP(free_p) char *path = xasprintf("%s/%s", t->image_dir, at);
         strlist_add(&layers, path);
     }
-    return vm_base_image_build(t->image_dir, (const char *const *)layers, t->q.n_layers, t->fds[VM_TOOL_WIRE_FD_OUT],
+    return vm_base_image_build(t->image_dir, (const char *const *)layers, t->q.n_layers,
+                               t->q.flags & VM_TOOL_WIRE_HOST_USR ? VM_HOST_USR : NULL, t->fds[VM_TOOL_WIRE_FD_OUT],
                                err);
 }
 

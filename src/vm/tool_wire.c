@@ -89,6 +89,8 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
     case VM_TOOL_WIRE_BASE:
         if (n_fds != 1 || q->n_layers < 1 || q->n_layers > VM_TOOL_WIRE_LAYERS_MAX)
             return field_error(err, "the number of layers");
+        if (q->flags & ~(uint32_t)VM_TOOL_WIRE_HOST_USR)
+            return field_error(err, "flags");
         return check_layers(q, extra, err);
     case VM_TOOL_WIRE_DISK:
         if (q->flags & ~(uint32_t)VM_TOOL_WIRE_VOLUME)

@@ -35,7 +35,8 @@ enum vm_tool_wire_op {
     VM_TOOL_WIRE_LIMIT,     /* changes cpu_milli of a running VM */
     VM_TOOL_WIRE_FREEZE,    /* for VMMs that cannot pause their guest themselves */
     VM_TOOL_WIRE_THAW,
-    VM_TOOL_WIRE_BASE,  /* writes the layers of `extra` as one read-only file system into VM_TOOL_WIRE_FD_OUT */
+    VM_TOOL_WIRE_BASE,  /* writes the layers of `extra` as one read-only file system into VM_TOOL_WIRE_FD_OUT; flags:
+                         * VM_TOOL_WIRE_HOST_USR or 0 */
     VM_TOOL_WIRE_PROBE, /* finds out whether KVM works; the result is in the kit (probe.h) */
     VM_TOOL_WIRE_DISK,  /* makes an empty file system of disk_mb in VM_TOOL_WIRE_FD_OUT; flags: VM_TOOL_WIRE_VOLUME or 0
                          */
@@ -79,6 +80,7 @@ enum {
     VM_TOOL_WIRE_SHARED_RAM = 4, /* writes go to the memory's file; else they are private to the VM (copy on write) */
     VM_TOOL_WIRE_VOLUME = 8,     /* of a DISK: it outlives VMs */
     VM_TOOL_WIRE_TAPS = 16,      /* TAP devices are behind its interfaces; else the interfaces lead nowhere */
+    VM_TOOL_WIRE_HOST_USR = 32,  /* of a BASE: with the host's /usr (vm/boot/host_usr.h) */
 };
 
 struct vm_tool_wire_request {

@@ -22,6 +22,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "runtime/traffic.h"
+#include "vm/boot/base_image.h"
 #include "vm/clock.h"
 #include "vm/net/tap.h"
 #include "vm/vm_core.h"
@@ -83,6 +84,7 @@ struct ending {
     struct vm *vm;
     struct vm_instance *instance;
     char *folder;
+    bool is_stale; /* nothing new is made from its drive */
     box_done_fn *fn;
     void *arg;
 };
@@ -92,6 +94,8 @@ static void box_on_ended(void *arg, const struct err *err)
     struct ending *e = arg;
     if (!err)
         vm_image_file_remove_later(e->vm, e->folder);
+    if (e->is_stale && !e->vm->is_ending)
+        vm_prune_run(e->vm);
     if (e->fn && !e->vm->is_ending)
         e->fn(e->arg, err);
     free(e->folder);
@@ -114,6 +118,7 @@ static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
     *e = (struct ending){ .vm = box->vm,
                           .instance = box->instance,
                           .folder = vm_image_file_box_folder(box->vm, box->name),
+                          .is_stale = *box->vm->usr && vm_base_image_is_stale(box->base, box->vm->usr),
                           .fn = fn,
                           .arg = arg };
     bool is_flushing = vm_volume_flush(box, kill_instance, e);
@@ -159,6 +164,14 @@ static void making_free(struct making *m)
     vm_image_file_done(&m->image);
     free(m->workdir);
     free(m);
+}
+
+bool vm_is_restoring_from(const struct vm *vm, const char *folder)
+{
+    const struct making *m = vm->makings;
+    while (m && !(m->image.folder && strcmp(m->image.folder, folder) == 0))
+        m = m->next;
+    return m;
 }
 
 static void making_fail(struct making *m, const struct err *err)
@@ -403,9 +416,7 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
     ident_random(box->token, sizeof(box->token));
     m->is_busy = true;
     const char *layer = plan->n_layers ? plan->layers[0] : "";
-    if (plan->is_host)
-        (void)runtime_cannot(rt, "hostFiles", "run the host's own files", &err);
-    else if (*layer == '/') {
+    if (*layer == '/') {
         vm_source_get(vm, plan, on_image, m);
         return;
     } else if (vm_ready_open(vm, &err) == 0) {
@@ -568,12 +579,10 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
 
 /* --- the driver --- */
 
-#define NO_FILES "its VMs run images of the store: `iii image pull` or `iii image import` one under this name first"
 /* clang-format off */
 #define LACKS                                                                                   \
     { "volume", "this VMM cannot attach drives to a running VM" },                          \
-    { "layers", "a snapshot is a whole VM: its memory and its drive" },                    \
-    { "hostFiles", NO_FILES }
+    { "layers", "a snapshot is a whole VM: its memory and its drive" }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
 #define NO_TAPS   "this host has no " VM_TAP_DEVICE " that the server may use, and a VM's interfaces are made with it"
@@ -609,7 +618,8 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_network = vm->site.has_taps && keeper_is_root(vm->site.calls.keeper),
                                   .can_limit_rate = vm->site.has_taps,
                                   .can_egress = vm->site.has_taps,
-                                  .has_store = true };
+                                  .has_store = true,
+                                  .has_host = true };
 }
 
 static bool is_idle(const void *arg)
@@ -664,6 +674,7 @@ static void vm_on_clock(void *arg)
 static void vm_on_tick(void *arg)
 {
     struct vm *vm = arg;
+    vm_source_tick(vm);
     if (vm->is_collect_due)
         vm_snapshot_collect(vm);
 }

@@ -1,5 +1,6 @@
 /* Shared by the files of the microVM driver. */
 #pragma once
+#include "base/digest.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "runtime/box_life.h"
@@ -42,6 +43,7 @@ struct vm {
     struct vm_ready_wait *waits; /* new VMs that wait for the probe */
     struct box *boxes;
     struct vm_source *sources; /* templates being built */
+    char usr[DIGEST_HEX];      /* what vm_host_usr_key() said for the last preset; "": there was none */
     struct making *makings;    /* boxes being created or adopted */
     struct vm_saving *savings; /* snapshots being made */
     json_t *pins;              /* owner -> snapshot */
@@ -82,6 +84,9 @@ static inline struct vm *vm_of(struct runtime *rt)
     return (struct vm *)rt;
 }
 
+/* --- vm.c --- */
+bool vm_is_restoring_from(const struct vm *vm, const char *folder); /* a box that is being made needs its files */
+
 /* --- image_file.c: files and folders of the driver --- */
 char *vm_image_file_box_folder(const struct vm *vm, const char *name); /* of a VM; caller frees */
 /* Makes a file of that size that a VMM may write to. Returns the descriptor. */
@@ -107,6 +112,7 @@ typedef void vm_source_fn(void *arg, const struct vm_image *image, const struct 
  * a folder, whose drives exist. */
 void vm_source_get(struct vm *vm, const struct box_plan *plan, vm_source_fn *fn, void *arg);
 void vm_source_add_bases(const struct vm *vm, char ***keys); /* bases of the templates being built */
+void vm_source_tick(struct vm *vm);                          /* logs how far long work is */
 void vm_source_end_all(struct vm *vm);
 char *vm_source_empty_disk_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
 char *vm_source_base_path(const struct vm *vm, const char *key);        /* caller frees */

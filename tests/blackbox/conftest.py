@@ -28,6 +28,8 @@ def pytest_runtest_setup(item):
     wanted = [name for mark in item.iter_markers("needs") for name in mark.args]
     if not wanted or harness.BACKEND == "native":
         return
+    if harness.IN_MACHINES and "hostFiles" in wanted:
+        pytest.skip("the store of these tests has images of the presets' names: test_vm_presets.py has one without")
     table = harness.backend()
     for name in wanted:
         if not table["can"][name]:

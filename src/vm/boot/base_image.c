@@ -1,6 +1,7 @@
 /* The child that becomes mkfs.erofs enters a mount namespace of its own (as an unprivileged user a user namespace as
- * well), covers /tmp there with an empty file system and mounts the merged layers in it. All of it disappears with
- * the child. */
+ * well), covers /tmp there with an empty file system and mounts the merged layers in it. For a preset it mounts the
+ * host's /usr on top, as the native backend does, without what is mounted below it. All of it disappears with the
+ * child. */
 #include "vm/boot/base_image.h"
 
 #include <errno.h>
@@ -10,22 +11,32 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/strlist.h"
 #include "os/mount.h"
 #include "os/overlay_compat.h"
 #include "os/program.h"
+#include "vm/boot/host_usr.h"
 
 #define SUPERBLOCK 1024
-#define LIMIT_MS   600000
-#define PLACE      "/tmp" /* exists on every system */
+#define LIMIT_MS   1800000 /* a host's /usr has gigabytes */
+#define PLACE      "/tmp"  /* exists on every system */
 #define MERGED     PLACE "/merged"
+#define USR        MERGED "/usr"
 #define NOTHING    PLACE "/nothing"
+#define ARGS_MAX   (VM_HOST_USR_PRIVATE_MAX + 16)
+#define SPARE      (1ull << 30)                     /* not filled by a copy of /usr */
+#define USR_AT     (sizeof(VM_BASE_IMAGE_HOST) - 1) /* in the key of a drive with the host's /usr: that of /usr, */
+#define USR_DIGITS 16
+#define USR_END    (USR_AT + USR_DIGITS)                  /* that of the layers */
 #define FORMAT     "1"                                    /* of the output of vm_base_image_build(); part of the key */
 #define FIXED_ID   "11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
 
-int vm_base_image_key(const char *const *layers, size_t n, char ret[DIGEST_HEX])
+int vm_base_image_key(const char *const *layers, size_t n, const char *usr, char ret[DIGEST_HEX])
 {
     struct digest s;
     int r = n > 0 ? 0 : -EINVAL;
@@ -37,7 +48,28 @@ int vm_base_image_key(const char *const *layers, size_t n, char ret[DIGEST_HEX])
         digest_text(&s, base ? base + 1 : layers[i]);
     }
     digest_end(&s, ret);
+    if (usr) { /* the part of the layers moves to the end */
+        memmove(ret + USR_END, ret, DIGEST_HEX - 1 - USR_END);
+        memcpy(ret, VM_BASE_IMAGE_HOST, USR_AT);
+        memcpy(ret + USR_AT, usr, USR_DIGITS);
+    }
     return r;
+}
+
+bool vm_base_image_is_host(const char *key)
+{
+    return strncmp(key, VM_BASE_IMAGE_HOST, USR_AT) == 0;
+}
+
+bool vm_base_image_is_stale(const char *key, const char *usr)
+{
+    return vm_base_image_is_host(key) && strncmp(key + USR_AT, usr, USR_DIGITS) != 0;
+}
+
+bool vm_base_image_is_key(const char *text)
+{
+    const char *digits = text + (vm_base_image_is_host(text) ? USR_AT : 0);
+    return *digits && strlen(text) < DIGEST_HEX && !digits[strspn(digits, "0123456789abcdef")];
 }
 
 /* --- in the child --- */
@@ -45,9 +77,12 @@ int vm_base_image_key(const char *const *layers, size_t n, char ret[DIGEST_HEX])
 struct plan {
     const char *image_dir;
     const char *const *layers;
+    const char *usr;
     size_t n;
     uid_t uid;
     gid_t gid;
+    const char **argv; /* ARGS_MAX; the child completes it */
+    size_t n_argv;
 };
 
 /* program_run() returns standard error to its caller. */
@@ -98,15 +133,47 @@ static int open_layers(const struct plan *p, int *fds)
     return 0;
 }
 
+/* Puts the host's /usr over that of the layers, and makes mkfs.erofs leave out what is private there. */
+static int add_usr(struct plan *p, int usr)
+{
+    struct err err = ERR_INIT;
+    char **private = NULL; /* freed by exec, as what is made of it */
+    uint64_t bytes = 0;
+    struct statvfs disk;
+    CLEANUP(close_fd_p) int at = open(USR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = at < 0 ? -errno : mount_attach(usr, at);
+    if (r < 0)
+        return print_error("mount the host's /usr over the layers", r);
+    r = vm_host_usr_scan(USR, &private, &bytes, &err);
+    if (r >= 0 && fstatvfs(PROGRAM_FD, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < bytes + SPARE)
+        r = err_set(&err, ERR_CAPACITY, ENOSPC,
+                    "a copy of the host's /usr takes %llu MB and %llu MB have to stay free, but the disk of the data "
+                    "folder has only %llu: free some, or use images instead (III_PRESETS=image)",
+                    (unsigned long long)bytes >> 20, SPARE >> 20,
+                    (unsigned long long)disk.f_bavail * disk.f_frsize >> 20);
+    if (r < 0) {
+        (void)dprintf(STDERR_FILENO, "%s", err.msg);
+        return r;
+    }
+    for (size_t i = 0; private && private[i]; i++)
+        p->argv[p->n_argv++] = xasprintf("--exclude-path=%s", private[i]);
+    if (p->uid != 0) /* root of this user namespace owns the layers, and nobody the host's files */
+        p->argv[p->n_argv++] = "--all-root";
+    return 0;
+}
+
 static int child_prepare(void *arg)
 {
-    const struct plan *p = arg;
+    struct plan *p = arg;
     int fds[VM_BASE_IMAGE_LAYERS_MAX]; /* closed by exec */
     int r = enter_namespaces(p);
     if (r >= 0)
         r = open_layers(p, fds); /* in the new namespace, before anything is covered */
     if (r < 0)
         return r;
+    CLEANUP(close_fd_p) int usr = p->usr ? mount_clone(AT_FDCWD, p->usr) : NO_FD;
+    if (p->usr && (usr < 0 || (r = mount_set(usr, MOUNT_ATTR_RDONLY, -1)) < 0))
+        return print_error(p->usr, usr < 0 ? usr : r);
     if (mount("tmpfs", PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0 || mkdir(MERGED, 0755) < 0 ||
         mkdir(NOTHING, 0755) < 0)
         return print_error("a place for the merged layers", -errno);
@@ -121,7 +188,13 @@ static int child_prepare(void *arg)
     CLEANUP(close_fd_p)
     int merged = overlay_compat_mount(&o, MERGED, p->uid == 0 ? "redirect_dir=follow" : "userxattr");
     r = merged < 0 ? merged : mount_attach(merged, at);
-    return r < 0 ? print_error("merge the layers", r) : 0;
+    if (r < 0)
+        return print_error("merge the layers", r);
+    if (p->usr && (r = add_usr(p, usr)) < 0)
+        return r;
+    p->argv[p->n_argv++] = "/proc/self/fd/3";
+    p->argv[p->n_argv++] = MERGED;
+    return 0;
 }
 
 /* The superblock: magic at 0, build time at 24 (8 bytes) and 32 (4 bytes). */
@@ -137,14 +210,20 @@ static int fix_time(int out, struct err *err)
     return 0;
 }
 
-int vm_base_image_build(const char *image_dir, const char *const *layers, size_t n, int out, struct err *err)
+int vm_base_image_build(const char *image_dir, const char *const *layers, size_t n, const char *usr, int out,
+                        struct err *err)
 {
     /* File times stay, because interpreters compare them with those of their compiled files. So no option can fix
      * the superblock's time; without a checksum it is overwritten afterwards. */
-    static const char *const argv[] = { "mkfs.erofs", "--quiet",     "--preserve-mtime",
-                                        "-Enosbcrc",  "-U" FIXED_ID, "/proc/self/fd/3",
-                                        MERGED,       NULL };
-    struct plan p = { .image_dir = image_dir, .layers = layers, .n = n, .uid = geteuid(), .gid = getegid() };
+    const char *argv[ARGS_MAX] = { "mkfs.erofs", "--quiet", "--preserve-mtime", "-Enosbcrc", "-U" FIXED_ID };
+    struct plan p = { .image_dir = image_dir,
+                      .layers = layers,
+                      .usr = usr,
+                      .n = n,
+                      .uid = geteuid(),
+                      .gid = getegid(),
+                      .argv = argv,
+                      .n_argv = 5 };
     if (n == 0 || n > VM_BASE_IMAGE_LAYERS_MAX)
         return err_set(err, ERR_INVALID, 0, "an image for a microVM has 1 to %d layers, not %zu",
                        VM_BASE_IMAGE_LAYERS_MAX, n);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "vm/boot/base_image.h"
 #include "vm/boot/disk.h"
 #include "vm/vm_core.h"
 
@@ -120,8 +121,8 @@ int vm_image_file_parse(const char *text, size_t len, struct vm_image *ret, int6
             disk_mb = json_get_int(record, "diskMb", 0);
     const char *base = json_get_str(record, "base", "");
     if (memory_mb < VM_TOOL_WIRE_MEMORY_MIN || memory_mb > VM_TOOL_WIRE_MEMORY_MAX || cpus < 1 ||
-        cpus > VM_TOOL_WIRE_CPUS_MAX || disk_mb < 0 || disk_mb > VM_TOOL_WIRE_DISK_MB || !*base ||
-        strlen(base) >= VM_KIT_HEX || base[strspn(base, "0123456789abcdef")]) /* it becomes part of a path */
+        cpus > VM_TOOL_WIRE_CPUS_MAX || disk_mb < 0 || disk_mb > VM_TOOL_WIRE_DISK_MB ||
+        !vm_base_image_is_key(base)) /* it becomes part of a path */
         return err_set(err, ERR_CONFLICT, 0, "it does not describe a possible VM");
     *ret = (struct vm_image){ .memory_mb = (uint32_t)memory_mb,
                               .cpus = (uint32_t)cpus,

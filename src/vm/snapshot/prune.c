@@ -1,6 +1,7 @@
 /* Clients choose sizes, and every size is a template: only the most recently used ones are kept. A read-only drive
- * is kept while a VM, a template or a snapshot uses it. Running VMs have their files open, so a removal only affects
- * the next create, which makes the file again. */
+ * is kept while a VM, a template or a snapshot uses it. Of a drive with the host's /usr, which has gigabytes, only the
+ * current one is kept besides: of a former one nothing new is made, so its templates are removed, too. Running VMs have
+ * their files open, so a removal only affects the next create, which makes the file again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
+#include "vm/boot/base_image.h"
+#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define TEMPLATES_KEPT 16
@@ -59,28 +62,58 @@ static void list_free(struct entry *all, size_t n)
     free(all);
 }
 
-/* Adds the drives that the saved VMs in this folder use. */
-static void add_bases(const char *dir, char ***keys)
+/* The drive that the saved VM in a folder uses; "": there is none. */
+static void base_of(const char *folder, char ret[VM_KIT_HEX])
 {
+    struct vm_image image = { 0 };
+    *ret = '\0';
+    if (vm_image_file_load(folder, &image, NULL) == 0)
+        memcpy(ret, image.base, sizeof(image.base));
+    vm_image_file_done(&image);
+}
+
+/* Adds the drives that templates use to keys, and removes those templates that nobody will use. */
+static void prune_templates(struct vm *vm, const char *usr, char ***keys)
+{
+    CLEANUP(free_p) char *dir = xasprintf("%s/templates", vm->site.dir);
     size_t n;
     struct entry *all = entries_list(dir, "", &n);
     for (size_t i = 0; i < n; i++) {
-        struct vm_image image = { 0 };
-        if (vm_image_file_load(all[i].path, &image, NULL) == 0)
-            strlist_add(keys, image.base);
-        vm_image_file_done(&image);
+        char base[VM_KIT_HEX];
+        base_of(all[i].path, base);
+        bool is_kept =
+            (i < TEMPLATES_KEPT && !vm_base_image_is_stale(base, usr)) || vm_is_restoring_from(vm, all[i].path);
+        if (!is_kept)
+            vm_image_file_remove_later(vm, all[i].path);
+        else if (*base)
+            strlist_add(keys, base);
     }
     list_free(all, n);
 }
 
-static void prune_bases(struct vm *vm, const char *templates)
+static void add_snapshots(const struct vm *vm, char ***keys)
+{
+    CLEANUP(free_p) char *dir = xasprintf("%s/snaps", vm->site.dir);
+    size_t n;
+    struct entry *all = entries_list(dir, "", &n);
+    for (size_t i = 0; i < n; i++) {
+        char base[VM_KIT_HEX];
+        base_of(all[i].path, base);
+        if (*base)
+            strlist_add(keys, base);
+    }
+    list_free(all, n);
+}
+
+void vm_prune_run(struct vm *vm)
 {
     CLEANUP(strlist_free_p) char **keys = NULL;
-    CLEANUP(free_p) char *snaps = xasprintf("%s/snaps", vm->site.dir);
     CLEANUP(free_p) char *bases = xasprintf("%s/bases", vm->site.dir);
+    char usr[DIGEST_HEX];
     size_t n, unused = 0;
-    add_bases(templates, &keys);
-    add_bases(snaps, &keys);
+    vm_host_usr_key(VM_HOST_USR, usr);
+    prune_templates(vm, usr, &keys);
+    add_snapshots(vm, &keys);
     for (const struct box *b = vm->boxes; b; b = b->next)
         if (*b->base)
             strlist_add(&keys, b->base);
@@ -90,7 +123,9 @@ static void prune_bases(struct vm *vm, const char *templates)
         size_t user = 0;
         while (keys && keys[user] && !strstr(all[i].path, keys[user]))
             user++;
-        if ((!keys || !keys[user]) && ++unused > BASES_KEPT)
+        bool is_used = keys && keys[user];
+        bool is_stale = vm_base_image_is_stale(strrchr(all[i].path, '/') + 1, usr);
+        if (!is_used && (is_stale || ++unused > BASES_KEPT))
             (void)unlink(all[i].path); /* gone already is fine */
     }
     list_free(all, n);
@@ -98,15 +133,4 @@ static void prune_bases(struct vm *vm, const char *templates)
     for (size_t i = BASES_KEPT; i < n; i++)
         (void)unlink(all[i].path);
     list_free(all, n);
-}
-
-void vm_prune_run(struct vm *vm)
-{
-    CLEANUP(free_p) char *templates = xasprintf("%s/templates", vm->site.dir);
-    size_t n;
-    struct entry *all = entries_list(templates, "", &n);
-    for (size_t i = TEMPLATES_KEPT; i < n; i++)
-        vm_image_file_remove_later(vm, all[i].path);
-    list_free(all, n);
-    prune_bases(vm, templates);
 }

@@ -3,9 +3,13 @@
  * (base) → make and copy an empty writable drive of that size → boot → the agent answers a probe → settle for REST_MS →
  * pause → save → kill → rename the folder.
  *
+ * The base of a preset also has a copy of the host's /usr (host_usr.h). It is made again when what is installed there
+ * has changed; prune.c removes the former one.
+ *
  * A `struct vm_source` is a build under way; struct vm owns it. Requests for the same key wait for the same build,
- * and each is called once. A failure kills the VM, removes the folder and fails all waiters. A folder that a crash
- * leaves has a name that no template has, and is swept. */
+ * and each is called once. Builds that differ in size use the same drives: the first makes them, the others wait. A
+ * failure kills the VM, removes the folder and fails all waiters. A folder that a crash leaves has a name that no
+ * template has, and is swept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,14 +19,17 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/strlist.h"
 #include "vm/boot/base_image.h"
+#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define CONSOLE_TAIL 200 /* bytes of the console text in an error */
 /* A kernel defers work while it boots (links that come up, modules that settle). It is done once before the save,
  * and not in every VM that is restored: emulated VMs took a third longer to be ready. */
 #define REST_MS 500
+#define TELL_MS 10000 /* between two lines in the log about a drive of the host's /usr, which takes minutes */
 
 struct waiter {
     struct waiter *next;
@@ -37,7 +44,12 @@ struct vm_source {
     struct vm_image image; /* its folder: where the template is being built */
     char *extra;           /* names of the layers */
     uint32_t n_layers, extra_len;
-    char *pending; /* the file that the tool fills; renamed when it is complete */
+    char *pending, *drive; /* the file that the tool fills; its name once it is complete */
+    int64_t drive_since_ms, told_ms;
+    bool is_host;      /* the base has the host's /usr */
+    bool is_usr_drive; /* what the tool fills has the host's /usr */
+    bool is_waiting;   /* for a drive that another source makes */
+    bool is_woken;     /* the other is done */
     struct vm_instance *instance;
     struct vm_channel *channel;
     struct timer *rest; /* between boot and save */
@@ -80,6 +92,7 @@ static void source_free(struct vm_source *s)
     vm_image_file_done(&s->image);
     free(s->extra);
     free(s->pending);
+    free(s->drive);
     free(s);
 }
 
@@ -114,8 +127,6 @@ static void source_finish(struct vm_source *s, const struct err *err)
         (void)unlink(s->pending); /* may not exist */
     source_free(s);
     bool is_good = !err && (!vm->has_templates || vm_image_file_load(path, &made, &why) == 0);
-    if (is_good)
-        vm_prune_run(vm);
     while (w) {
         struct waiter *next = w->next;
         if (!vm->is_ending)
@@ -124,6 +135,8 @@ static void source_finish(struct vm_source *s, const struct err *err)
         w = next;
     }
     vm_image_file_done(&made);
+    if (is_good && !vm->is_ending)
+        vm_prune_run(vm); /* now what was made is in use: it may be stale already, when the host has changed since */
 }
 
 /* --- the VM --- */
@@ -249,34 +262,83 @@ static void source_on_disk(void *arg, int fd, const struct err *err)
 
 /* --- its drives --- */
 
+/* Only of the host's /usr: all others take seconds. is_made: else it is still growing. */
+static void tell_of_usr(struct vm_source *s, const char *path, bool is_made)
+{
+    char bytes[24], took[24];
+    struct stat st;
+    int64_t now_ms = loop_now_ms(s->vm->base.loop);
+    if (!s->is_usr_drive || stat(path, &st) < 0)
+        return;
+    s->told_ms = now_ms;
+    (void)snprintf(bytes, sizeof(bytes), "%lld", (long long)st.st_size);
+    (void)snprintf(took, sizeof(took), "%lld", (long long)(now_ms - s->drive_since_ms));
+    log_event(LOG_INFO, is_made ? "vm.presets.made" : "vm.presets.making", "backend", s->vm->base.ops->name, "what",
+              "a drive with the host's /usr, for presets", "base", s->image.base, "bytes", bytes, "ms", took, NULL);
+}
+
+void vm_source_tick(struct vm *vm)
+{
+    for (struct vm_source *s = vm->sources; s; s = s->next)
+        if (s->pending && loop_now_ms(vm->base.loop) - s->told_ms >= TELL_MS)
+            tell_of_usr(s, s->pending, false);
+}
+
+/* The drive exists, or could not be made: then one of those that waited tries to. */
+static void wake_waiting(struct vm *vm)
+{
+    for (struct vm_source *s = vm->sources; s; s = s->next) {
+        s->is_woken |= s->is_waiting;
+        s->is_waiting = false; /* until it finds that another of them makes the drive now */
+    }
+    struct vm_source *s = vm->sources;
+    while (s && !vm->is_ending) {
+        bool is_woken = s->is_woken;
+        s->is_woken = false;
+        if (is_woken)
+            source_build(s);
+        s = is_woken ? vm->sources : s->next; /* it may be freed, and others with it */
+    }
+}
+
 static void on_filled(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     struct vm_source *s = arg;
+    struct vm *vm = s->vm;
     struct err why = ERR_INIT;
     (void)reply;
     (void)fds;
     s->is_busy = false;
     CLEANUP(free_p) char *pending = STEAL(s->pending);
-    if (s->vm->is_ending)
+    CLEANUP(free_p) char *drive = STEAL(s->drive);
+    if (vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
-    CLEANUP(free_p) char *to = xstrndup(pending, strlen(pending) - strlen(".new"));
     /* Many VMs read it, so from now on nobody can write to it. */
-    if (!err && !why.code && (chmod(pending, 0444) < 0 || rename(pending, to) < 0))
-        (void)err_sys(&why, -errno, "keep %s", to);
+    else if (!err && (chmod(pending, 0444) < 0 || rename(pending, drive) < 0))
+        (void)err_sys(&why, -errno, "keep %s", drive);
     if (err || why.code) {
         (void)unlink(pending); /* incomplete */
         source_finish(s, err ? err : &why);
     } else {
+        tell_of_usr(s, drive, true);
         source_build(s);
     }
+    wake_waiting(vm);
 }
 
 /* Makes the tool fill `path`, then continues with source_build(). */
 static void drive_fill(struct vm_source *s, const char *path, struct vm_tool_wire_request *q, const char *extra)
 {
     struct err err = ERR_INIT;
-    s->pending = xasprintf("%s.new", path);
-    (void)unlink(s->pending); /* left by a server that was killed */
+    for (const struct vm_source *other = s->vm->sources; other; other = other->next)
+        if (other->drive && strcmp(other->drive, path) == 0) {
+            s->is_waiting = true;
+            return;
+        }
+    s->is_usr_drive = q->flags & VM_TOOL_WIRE_HOST_USR;
+    s->drive = xstrdup(path);
+    s->pending = xasprintf("%s.%s.new", path, s->vm->base.ops->name); /* another backend may make the same one */
+    (void)unlink(s->pending);                                         /* left by a server that was killed */
     CLEANUP(close_fd_p) int fd = vm_image_file_make(s->pending, 0, &err);
     if (fd < 0) {
         source_finish(s, &err);
@@ -284,6 +346,8 @@ static void drive_fill(struct vm_source *s, const char *path, struct vm_tool_wir
     }
     q->version = VM_TOOL_WIRE_VERSION;
     s->is_busy = true;
+    s->drive_since_ms = loop_now_ms(s->vm->base.loop);
+    tell_of_usr(s, s->pending, false);
     vm_tool_call_start(&s->vm->site.calls, q, extra, &fd, 1, on_filled, s);
 }
 
@@ -294,7 +358,10 @@ static void source_build(struct vm_source *s)
     CLEANUP(free_p) char *base = vm_source_base_path(vm, s->image.base);
     CLEANUP(free_p) char *empty = vm_source_empty_disk_path(vm, s->image.disk_mb);
     if (access(base, R_OK) < 0) {
-        struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
+        struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_BASE,
+                                          .flags = s->is_host ? VM_TOOL_WIRE_HOST_USR : 0,
+                                          .n_layers = s->n_layers,
+                                          .extra_len = s->extra_len };
         drive_fill(s, base, &q, s->extra);
         return;
     }
@@ -338,7 +405,10 @@ static int name_layers(struct vm_source *s, const struct box_plan *plan, struct 
     }
     s->n_layers = (uint32_t)plan->n_layers;
     s->extra_len = (uint32_t)len;
-    int r = vm_base_image_key(plan->layers, plan->n_layers, s->image.base);
+    s->is_host = plan->is_host;
+    if (s->is_host)
+        vm_host_usr_key(VM_HOST_USR, s->vm->usr);
+    int r = vm_base_image_key(plan->layers, plan->n_layers, s->is_host ? s->vm->usr : NULL, s->image.base);
     return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
 }
 
@@ -386,7 +456,7 @@ static void source_find(struct vm_source *s, vm_source_fn *fn, void *arg)
     struct vm_image found = { 0 };
     vm_compat_note(vm, vm->site.is_kvm, &s->image);
     /* A VMM that was upgraded may not load what the former one saved, so its program is part of the key. */
-    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
                    s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
                    vm_compat_program(vm), s->image.is_kvm ? "-kvm" : "");
     for (struct vm_source *other = vm->sources; other; other = other->next)
@@ -457,6 +527,7 @@ void vm_source_end_all(struct vm *vm)
 {
     struct err over = { .sys = ECANCELED };
     struct vm_source *next;
+    vm_tool_call_cut(&vm->site.calls, on_filled); /* nobody waits minutes for a drive */
     for (struct vm_source *s = vm->sources; s; s = next) {
         next = s->next;
         if (!s->is_busy)

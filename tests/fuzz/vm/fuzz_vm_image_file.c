@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = vm_image_file_parse(text, size, &image, &changed, &err);
     MUST(r == 0 || err.code);
     if (r == 0) {
-        MUST(!image.folder && image.base[0] && strspn(image.base, "0123456789abcdef") == strlen(image.base));
+        MUST(!image.folder && image.base[0] && strspn(image.base, "0123456789abcdefhost") == strlen(image.base));
         MUST(image.memory_mb >= VM_TOOL_WIRE_MEMORY_MIN && image.memory_mb <= VM_TOOL_WIRE_MEMORY_MAX);
         MUST(image.cpus >= 1 && image.cpus <= VM_TOOL_WIRE_CPUS_MAX && image.disk_mb <= VM_TOOL_WIRE_DISK_MB);
     }

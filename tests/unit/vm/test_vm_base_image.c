@@ -52,16 +52,38 @@ TEST(key)
     const char *const joined[] = { "/x/images/layers/aaabbb" };
     const char *const bad[] = { "/x/images/layers/" };
     char one[DIGEST_HEX], two[DIGEST_HEX];
-    CHECK_INT(vm_base_image_key(a, 2, one), 0);
+    CHECK_INT(vm_base_image_key(a, 2, NULL, one), 0);
     CHECK_INT(strlen(one), 64);
-    CHECK_INT(vm_base_image_key(elsewhere, 2, two), 0);
+    CHECK_INT(vm_base_image_key(elsewhere, 2, NULL, two), 0);
     CHECK_STR(one, two);
-    CHECK_INT(vm_base_image_key(b, 2, two), 0);
+    CHECK_INT(vm_base_image_key(b, 2, NULL, two), 0);
     CHECK(strcmp(one, two) != 0);
-    CHECK_INT(vm_base_image_key(joined, 1, two), 0);
+    CHECK_INT(vm_base_image_key(joined, 1, NULL, two), 0);
     CHECK(strcmp(one, two) != 0);
-    CHECK_INT(vm_base_image_key(bad, 1, two), -EINVAL);
-    CHECK_INT(vm_base_image_key(a, 0, two), -EINVAL);
+    CHECK_INT(vm_base_image_key(bad, 1, NULL, two), -EINVAL);
+    CHECK_INT(vm_base_image_key(a, 0, NULL, two), -EINVAL);
+}
+
+TEST(a_key_with_the_hosts_usr_changes_with_it)
+{
+    static const char old[] = "aaaaaaaaaaaaaaaa0000000000000000", now[] = "bbbbbbbbbbbbbbbb0000000000000000";
+    const char *const one_layer[] = { "/x/images/layers/aaa" }, *const two_layers[] = { "/x/layers/aaa",
+                                                                                        "/x/layers/b" };
+    char plain[DIGEST_HEX], one[DIGEST_HEX], two[DIGEST_HEX];
+    CHECK_INT(vm_base_image_key(one_layer, 1, NULL, plain), 0);
+    CHECK_INT(vm_base_image_key(one_layer, 1, old, one), 0);
+    CHECK_INT(strlen(one), 64);
+    CHECK(vm_base_image_is_host(one) && !vm_base_image_is_host(plain));
+    CHECK(vm_base_image_is_key(one) && vm_base_image_is_key(plain));
+    CHECK_INT(vm_base_image_key(one_layer, 1, now, two), 0);
+    CHECK(strcmp(one, two) != 0);
+    CHECK_INT(vm_base_image_key(two_layers, 2, old, two), 0);
+    CHECK(strcmp(one, two) != 0);
+    CHECK(vm_base_image_is_stale(one, now) && !vm_base_image_is_stale(one, old));
+    CHECK(!vm_base_image_is_stale(plain, now)); /* it has a /usr of its own */
+    static const char *const bad[] = { "", "host", "hosthost", "../x", "host/../x", "abcg", "aHost" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK(!vm_base_image_is_key(bad[i]));
 }
 
 static int fsetxattr_at(const char *path, const char *name, const char *value)
@@ -105,7 +127,7 @@ static int build(int out)
     snprintf(low, sizeof(low), "%s/images/low", folder);
     snprintf(top, sizeof(top), "%s/images/top", folder);
     const char *const layers[] = { low, top };
-    int r = vm_base_image_build(images, layers, 2, out, &err);
+    int r = vm_base_image_build(images, layers, 2, NULL, out, &err);
     if (r < 0)
         printf("# %s\n", err.msg);
     return r;
@@ -166,6 +188,65 @@ TEST(merged)
     CHECK(!strstr(buf_text(&text), "NID"));
 }
 
+static bool has_path(int image, const char *path)
+{
+    char option[80];
+    CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+    snprintf(option, sizeof(option), "--path=%s", path);
+    const char *const argv[] = { "dump.erofs", option, "/proc/self/fd/3", NULL };
+    ask(argv, image, &text);
+    return strstr(buf_text(&text), "NID");
+}
+
+/* The host's files are those that each of its users can read, whoever makes the drive. */
+TEST(with_a_usr_of_the_host)
+{
+    char images[64], skeleton[64], usr[64];
+    struct err err = ERR_INIT;
+    static const struct {
+        const char *path;
+        mode_t mode;
+        bool is_there;
+    } all[] = { { "usr/bin", 0, true },          { "usr/bin/program", 0755, true },
+                { "usr/bin/suid", 04755, true }, { "usr/bin/unread", 04711, false },
+                { "usr/secret", 0600, false },   { "usr/closed", 0, true },
+                { "usr/closed/in", 0644, true } };
+    CHECK(mkdirat(at, "images/skeleton", 0755) == 0 && mkdirat(at, "images/skeleton/usr", 0755) == 0);
+    put("images/skeleton/usr/below", "covered by the host's");
+    put("images/skeleton/top", "of the layer");
+    CHECK(mkdirat(at, "usr", 0755) == 0);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (!all[i].mode) {
+            CHECK(mkdirat(at, all[i].path, 0755) == 0);
+            continue;
+        }
+        put(all[i].path, all[i].is_there ? "seen" : "the host's secret");
+        CHECK(fchmodat(at, all[i].path, all[i].mode, 0) == 0);
+    }
+    CHECK(fchmodat(at, "usr/closed", 0710, 0) == 0);
+    snprintf(images, sizeof(images), "%s/images", folder);
+    snprintf(skeleton, sizeof(skeleton), "%s/images/skeleton", folder);
+    snprintf(usr, sizeof(usr), "%s/usr", folder);
+    const char *const layers[] = { skeleton };
+    CLEANUP(close_fd_p) int out = new_file("usr.erofs");
+    if (vm_base_image_build(images, layers, 1, usr, out, &err) < 0)
+        printf("# %s\n", err.msg);
+    CHECK(has_path(out, "/top") && has_path(out, "/usr/bin/program") && has_path(out, "/usr/bin/suid"));
+    CHECK(!has_path(out, "/usr/below"));
+    CHECK(!has_path(out, "/usr/bin/unread") && !has_path(out, "/usr/secret") && !has_path(out, "/usr/closed"));
+    CHECK(holds(out, "of the layer", 12) && !holds(out, "the host's secret", 17));
+    put("usr/huge", "");
+    CLEANUP(close_fd_p) int huge = openat(at, "usr/huge", O_WRONLY | O_CLOEXEC);
+    CHECK(ftruncate(huge, (off_t)15 << 40) == 0); /* sparse, but a copy would not be */
+    CHECK(vm_base_image_build(images, layers, 1, usr, out, &err) < 0);
+    CHECK(strstr(err.msg, "III_PRESETS=image"));
+    CHECK(unlinkat(at, "usr/huge", 0) == 0);
+    CLEANUP(close_fd_p) int none = new_file("none.erofs");
+    const char *const bare[] = { images }; /* without a /usr */
+    CHECK(vm_base_image_build(folder, bare, 1, usr, none, &err) < 0);
+    CHECK(strstr(err.msg, "mount the host's /usr over the layers"));
+}
+
 TEST(refused)
 {
     char images[64], escape[80];
@@ -175,14 +256,14 @@ TEST(refused)
     snprintf(escape, sizeof(escape), "%s/images/../other", folder);
     mkdirat(at, "other", 0755);
     const char *const outside[] = { "/etc" }, *const dots[] = { escape };
-    CHECK(vm_base_image_build(images, outside, 1, out, &err) < 0);
+    CHECK(vm_base_image_build(images, outside, 1, NULL, out, &err) < 0);
     CHECK(strstr(err.msg, "/etc: Invalid cross-device link"));
-    CHECK(vm_base_image_build(images, dots, 1, out, &err) < 0);
+    CHECK(vm_base_image_build(images, dots, 1, NULL, out, &err) < 0);
     CHECK(strstr(err.msg, "cross-device"));
-    CHECK(vm_base_image_build(images, outside, 0, out, &err) == -EINVAL);
+    CHECK(vm_base_image_build(images, outside, 0, NULL, out, &err) == -EINVAL);
     CHECK(symlinkat("../other", at, "images/link") == 0);
     snprintf(escape, sizeof(escape), "%s/images/link", folder);
-    CHECK(vm_base_image_build(images, dots, 1, out, &err) < 0);
+    CHECK(vm_base_image_build(images, dots, 1, NULL, out, &err) < 0);
     CHECK(strstr(err.msg, "symbolic links"));
 }
 
@@ -225,11 +306,14 @@ int main(void)
     if (!mkdtemp(folder) || (at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return 1;
     RUN(key);
+    RUN(a_key_with_the_hosts_usr_changes_with_it);
     if (program_find("mkfs.erofs", path)) {
         RUN(merged);
+        RUN(with_a_usr_of_the_host);
         RUN(refused);
     } else {
         SKIP(merged, "needs erofs-utils");
+        SKIP(with_a_usr_of_the_host, "needs erofs-utils");
         SKIP(refused, "needs erofs-utils");
     }
     if (program_find("mkfs.ext4", path))

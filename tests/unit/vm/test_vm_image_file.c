@@ -9,6 +9,8 @@
 #include "loopturn.h"
 #include "os/tree.h"
 #include "tap.h"
+#include "vm/boot/base_image.h"
+#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define BASE_KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -255,6 +257,39 @@ TEST(drives_that_something_stands_on_stay)
     }
 }
 
+/* A /usr that the host does not have any more has gigabytes, and nothing new is made from it. */
+TEST(a_former_usr_of_the_host_goes_when_nothing_stands_on_it)
+{
+    static const char former[] = "0123456789abcdef";
+    const char *const layers[] = { "/x/a" }, *const others[] = { "/x/b" }, *const third[] = { "/x/c" };
+    char usr[DIGEST_HEX], current[DIGEST_HEX], unused[DIGEST_HEX], of_box[DIGEST_HEX], of_snap[DIGEST_HEX];
+    struct box box = { .next = NULL };
+    vm_host_usr_key(VM_HOST_USR, usr);
+    CHECK_INT(vm_base_image_key(layers, 1, usr, current), 0);
+    CHECK_INT(vm_base_image_key(layers, 1, former, unused), 0);
+    CHECK_INT(vm_base_image_key(others, 1, former, of_box), 0);
+    CHECK_INT(vm_base_image_key(third, 1, former, of_snap), 0);
+    make_image(in("templates/current"), current, 5000);
+    make_image(in("templates/former"), unused, 5001);
+    make_image(in("templates/box"), of_box, 5002);
+    make_image(in("snaps/former"), of_snap, 1);
+    const char *const all[] = { current, unused, of_box, of_snap };
+    for (size_t i = 0; i < 4; i++)
+        put(in("bases/%s.erofs", all[i]), "x");
+    (void)snprintf(box.base, sizeof(box.base), "%s", of_box);
+    vm.boxes = &box;
+    vm_prune_run(&vm);
+    settle();
+    CHECK(is_there(in("templates/current")) && is_there(in("bases/%s.erofs", current)));
+    CHECK(!is_there(in("templates/former")) && !is_there(in("bases/%s.erofs", unused)));
+    CHECK(!is_there(in("templates/box")) && is_there(in("bases/%s.erofs", of_box)));
+    CHECK(is_there(in("snaps/former")) && is_there(in("bases/%s.erofs", of_snap)));
+    vm.boxes = NULL;
+    vm_prune_run(&vm);
+    settle();
+    CHECK(!is_there(in("bases/%s.erofs", of_box)) && is_there(in("bases/%s.erofs", of_snap)));
+}
+
 int main(void)
 {
     struct err err = ERR_INIT;
@@ -270,6 +305,7 @@ int main(void)
     RUN(a_copy_is_a_file_of_its_own);
     RUN(templates_that_were_used_last_stay);
     RUN(drives_that_something_stands_on_stay);
+    RUN(a_former_usr_of_the_host_goes_when_nothing_stands_on_it);
     loop_free(loop);
     (void)tree_remove(AT_FDCWD, folder, &err);
     return tap_done();

@@ -169,6 +169,14 @@ TEST(layers_are_names_below_the_image_folder)
     CHECK(!layers_pass("layers/../../etc", 17, 1, 1));
     CHECK(!layers_pass("a\0../b", 7, 2, 1));
     CHECK(!layers_pass("a", 2, VM_TOOL_WIRE_LAYERS_MAX + 1, 1));
+    struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION,
+                                      .op = VM_TOOL_WIRE_BASE,
+                                      .flags = VM_TOOL_WIRE_HOST_USR,
+                                      .n_layers = 1,
+                                      .extra_len = 2 };
+    CHECK(passes(&q, "a", 1));
+    q.flags |= VM_TOOL_WIRE_VOLUME;
+    CHECK(!passes(&q, "a", 1));
 }
 
 TEST(as_many_layers_as_an_overlay_takes)
