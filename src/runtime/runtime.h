@@ -190,6 +190,8 @@ struct runtime_ops {
     void (*net_detach)(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
     void (*open_egress)(struct box *box, box_egress_fn *fn,
                         void *arg); /* repeat it after adoption. NULL: see can_egress */
+    /* The server stops: creates that would take minutes fail soon. NULL: none does. */
+    void (*stop)(struct runtime *rt);
     struct runtime *(*free)(struct runtime *rt);
 };
 

@@ -688,7 +688,7 @@ static void vm_on_tick(void *arg)
         .pause = vm_pause, .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run, \
         .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove,       \
         .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                         \
-        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .free = vm_free                                \
+        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .stop = vm_source_stop, .free = vm_free        \
     }
 static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
                                                               [VM_TOOL_WIRE_FIRECRACKER] =

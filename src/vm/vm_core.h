@@ -55,6 +55,7 @@ struct vm {
     uint32_t volume_mb;
     unsigned n_works;     /* jobs on pool threads */
     unsigned n_flushings; /* VMs that flush their volumes before they are killed */
+    bool is_stopping;     /* no drive is made any more */
     bool is_ending;       /* no caller is called any more */
 };
 
@@ -113,6 +114,7 @@ typedef void vm_source_fn(void *arg, const struct vm_image *image, const struct 
 void vm_source_get(struct vm *vm, const struct box_plan *plan, vm_source_fn *fn, void *arg);
 void vm_source_add_bases(const struct vm *vm, char ***keys); /* bases of the templates being built */
 void vm_source_tick(struct vm *vm);                          /* logs how far long work is */
+void vm_source_stop(struct runtime *rt);                     /* fails those that make a drive, which may take minutes */
 void vm_source_end_all(struct vm *vm);
 char *vm_source_empty_disk_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
 char *vm_source_base_path(const struct vm *vm, const char *key);        /* caller frees */

@@ -206,6 +206,9 @@ void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
     m->is_closing = true;
     pool_stop(m->pool);
     pulls_stop(m->pulls);
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        if (m->runtimes[i]->ops->stop)
+            m->runtimes[i]->ops->stop(m->runtimes[i]);
     for (struct map_iter it = map_iter(m->sandboxes); !m->settings->keep_sandboxes && map_next(&it);) {
         struct sandbox *s = it.value;
         struct box *box = STEAL(s->box); /* so that the kill leaves it to us, who wait for its end */

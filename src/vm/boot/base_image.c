@@ -157,8 +157,10 @@ static int add_usr(struct plan *p, int usr)
     }
     for (size_t i = 0; private && private[i]; i++)
         p->argv[p->n_argv++] = xasprintf("--exclude-path=%s", private[i]);
-    if (p->uid != 0) /* root of this user namespace owns the layers, and nobody the host's files */
-        p->argv[p->n_argv++] = "--all-root";
+    if (p->uid != 0) {
+        p->argv[p->n_argv++] = "--all-root"; /* in this user namespace nobody owns the host's files */
+        p->argv[p->n_argv++] = "-x-1";       /* looking for attributes fails in folders that are left out */
+    }
     return 0;
 }
 

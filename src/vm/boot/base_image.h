@@ -22,6 +22,7 @@ bool vm_base_image_is_stale(const char *key, const char *usr);
 bool vm_base_image_is_key(const char *text);
 /* Merges the layers (absolute, lowest first, each below image_dir) into the empty file out. Owners, modes, times and
  * attributes stay; overlayfs's own attributes are left out. Equal layers give equal bytes. usr: NULL, or the folder
- * (VM_HOST_USR) to copy to /usr, which the layers must have; vm_host_usr_scan() says what is left out of it. */
+ * (VM_HOST_USR) to copy to /usr, which the layers must have; vm_host_usr_scan() says what is left out of it.
+ * With usr an unprivileged maker gives all files to root and leaves out attributes. */
 int vm_base_image_build(const char *image_dir, const char *const *layers, size_t n, const char *usr, int out,
                         struct err *err);

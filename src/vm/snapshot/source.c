@@ -311,14 +311,14 @@ static void on_filled(void *arg, const struct vm_tool_wire_reply *reply, const i
     s->is_busy = false;
     CLEANUP(free_p) char *pending = STEAL(s->pending);
     CLEANUP(free_p) char *drive = STEAL(s->drive);
-    if (vm->is_ending)
-        (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
+    if (vm->is_stopping)
+        (void)err_set(&why, ERR_CAPACITY, 0, "the server is stopping");
     /* Many VMs read it, so from now on nobody can write to it. */
     else if (!err && (chmod(pending, 0444) < 0 || rename(pending, drive) < 0))
         (void)err_sys(&why, -errno, "keep %s", drive);
     if (err || why.code) {
         (void)unlink(pending); /* incomplete */
-        source_finish(s, err ? err : &why);
+        source_finish(s, why.code ? &why : err);
     } else {
         tell_of_usr(s, drive, true);
         source_build(s);
@@ -329,26 +329,29 @@ static void on_filled(void *arg, const struct vm_tool_wire_reply *reply, const i
 /* Makes the tool fill `path`, then continues with source_build(). */
 static void drive_fill(struct vm_source *s, const char *path, struct vm_tool_wire_request *q, const char *extra)
 {
+    struct vm *vm = s->vm;
     struct err err = ERR_INIT;
-    for (const struct vm_source *other = s->vm->sources; other; other = other->next)
+    for (const struct vm_source *other = vm->sources; other; other = other->next)
         if (other->drive && strcmp(other->drive, path) == 0) {
             s->is_waiting = true;
             return;
         }
     s->is_usr_drive = q->flags & VM_TOOL_WIRE_HOST_USR;
     s->drive = xstrdup(path);
-    s->pending = xasprintf("%s.%s.new", path, s->vm->base.ops->name); /* another backend may make the same one */
-    (void)unlink(s->pending);                                         /* left by a server that was killed */
-    CLEANUP(close_fd_p) int fd = vm_image_file_make(s->pending, 0, &err);
+    s->pending = xasprintf("%s.%s.new", path, vm->base.ops->name); /* another backend may make the same one */
+    (void)unlink(s->pending);                                      /* left by a server that was killed */
+    CLEANUP(close_fd_p)
+    int fd = vm->is_stopping ? err_set(&err, ERR_CAPACITY, 0, "the server is stopping")
+                             : vm_image_file_make(s->pending, 0, &err);
     if (fd < 0) {
         source_finish(s, &err);
         return;
     }
     q->version = VM_TOOL_WIRE_VERSION;
     s->is_busy = true;
-    s->drive_since_ms = loop_now_ms(s->vm->base.loop);
+    s->drive_since_ms = loop_now_ms(vm->base.loop);
     tell_of_usr(s, s->pending, false);
-    vm_tool_call_start(&s->vm->site.calls, q, extra, &fd, 1, on_filled, s);
+    vm_tool_call_start(&vm->site.calls, q, extra, &fd, 1, on_filled, s);
 }
 
 static void source_build(struct vm_source *s)
@@ -523,11 +526,18 @@ void vm_source_add_bases(const struct vm *vm, char ***keys)
         strlist_add(keys, s->image.base);
 }
 
+void vm_source_stop(struct runtime *rt)
+{
+    struct vm *vm = vm_of(rt);
+    vm->is_stopping = true;
+    vm_tool_call_cut(&vm->site.calls, on_filled);
+}
+
 void vm_source_end_all(struct vm *vm)
 {
     struct err over = { .sys = ECANCELED };
     struct vm_source *next;
-    vm_tool_call_cut(&vm->site.calls, on_filled); /* nobody waits minutes for a drive */
+    vm_source_stop(&vm->base);
     for (struct vm_source *s = vm->sources; s; s = next) {
         next = s->next;
         if (!s->is_busy)

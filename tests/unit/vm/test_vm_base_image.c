@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -235,6 +236,23 @@ TEST(with_a_usr_of_the_host)
     CHECK(!has_path(out, "/usr/below"));
     CHECK(!has_path(out, "/usr/bin/unread") && !has_path(out, "/usr/secret") && !has_path(out, "/usr/closed"));
     CHECK(holds(out, "of the layer", 12) && !holds(out, "the host's secret", 17));
+    CLEANUP(close_fd_p) int unprivileged = new_file("unprivileged.erofs");
+    CHECK(fchmod(at, 0755) == 0);
+    pid_t child = fork();
+    if (child == 0) { /* owns none of these files, and cannot look into usr/closed */
+        if (geteuid() == 0 && (fchown(unprivileged, 65534, 65534) < 0 || setgid(65534) < 0 || setuid(65534) < 0))
+            _exit(1);
+        (void)prctl(PR_SET_DUMPABLE, 1); /* as after an exec: /proc/self is its own */
+        int r = vm_base_image_build(images, layers, 1, usr, unprivileged, &err);
+        if (r < 0)
+            printf("# %s\n", err.msg);
+        (void)fflush(stdout);
+        _exit(r < 0);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(has_path(unprivileged, "/usr/bin/program") && !has_path(unprivileged, "/usr/closed"));
+    CHECK(!holds(unprivileged, "the host's secret", 17));
     put("usr/huge", "");
     CLEANUP(close_fd_p) int huge = openat(at, "usr/huge", O_WRONLY | O_CLOEXEC);
     CHECK(ftruncate(huge, (off_t)15 << 40) == 0); /* sparse, but a copy would not be */
