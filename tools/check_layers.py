@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # are in base/, libssl and what it takes (certificates, errors) in tls/.
 LIBRARIES = {
     "archive.h": "archive", "archive_entry.h": "archive", "curl/": "image", "jansson.h": "base", "libfyaml.h": "main", "libmnl/": "os", "llhttp.h": "http",
-    "openssl/crypto.h": "base", "openssl/evp.h": "base", "openssl/": "tls", "seccomp.h": "os", "sqlite3.h": "store", "uv.h": "loop",
+    "openssl/crypto.h": "base", "openssl/evp.h": "base", "openssl/": "tls", "seccomp.h": "os", "sqlite3.h": "store", "uv.h": "loop", "zlib.h": "api",
 }
 # What the C library and the kernel bring; every other header is an external library's and has a row above.
 SYSTEM = re.compile(r"""(arpa|asm|linux|net|netinet|sys)/[\w/.-]+\.h$

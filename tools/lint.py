@@ -17,6 +17,7 @@ import check_layers  # noqa: E402
 import check_words  # noqa: E402
 import devargs  # noqa: E402
 import dist  # noqa: E402
+import headings  # noqa: E402
 
 ROOT = check_layers.ROOT
 FILE_LINES, FUNCTION_LINES = 1000, 80
@@ -178,14 +179,8 @@ def scripts():
 
 def anchors(page):
     """What a link may name after its #: the headings as GitHub spells them, and ids set by hand."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
-    names, seen = set(re.findall(r'<a id="([^"]+)"', text)), {}
-    for heading in re.findall(r"^#{1,6} +(.+?) *$", text, re.M):
-        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
-        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
-        names.add(f"{slug}-{seen[slug]}" if slug in seen else slug)
-        seen[slug] = seen.get(slug, 0) + 1
-    return names
+    text = page.read_text()
+    return {*re.findall(r'<a id="([^"]+)"', headings.without_fences(text)), *headings.slugs(text)}
 
 
 def links():

@@ -13,6 +13,7 @@
 #include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/docs.h"
 #include "api/fn.h"
 #include "api/hostguard.h"
 #include "api/mcp_entry.h"
@@ -68,6 +69,7 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     /* The WebSockets of channels: the key is the credential, as on the engine's port. */
     api_add_path(a, "/ws/channels/", serve_channel, a, false);
     a->mcp = mcp_entry_new(a);
+    docs_add(a);
     *ret = a; /* on failure, too: the caller frees it like the rest */
     return audit_new(l, s, keyring_dir(keys), &a->audit, err);
 }
@@ -86,6 +88,11 @@ struct api *api_free(struct api *a)
         free(a);
     }
     return NULL;
+}
+
+void api_listens(struct api *a, uint16_t port)
+{
+    a->rest_port = port;
 }
 
 void api_stop(struct api *a)

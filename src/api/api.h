@@ -15,8 +15,9 @@ struct keyring;
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
             struct err *err);
 struct api *api_free(struct api *a);
-struct http_app api_http_app(struct api *a); /* to be given to http_server_new() */
-void api_stop(struct api *a);                /* before the listener drains: ends what would stay open for ever */
+struct http_app api_http_app(struct api *a);    /* to be given to http_server_new() */
+void api_listens(struct api *a, uint16_t port); /* where, for addresses in replies */
+void api_stop(struct api *a);                   /* before the listener drains: ends what would stay open for ever */
 unsigned api_calls_running(const struct api *a);
 /* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */
 typedef bool api_entry_fn(void *arg, struct http_req *req);

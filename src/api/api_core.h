@@ -22,6 +22,7 @@ struct api {
     struct loop *loop;
     struct manager *manager;
     const struct settings *settings;
+    uint16_t rest_port; /* that it listens on; 0 until then */
     struct routes *routes;
     struct keyring *keys;
     struct audit *audit; /* NULL: off */

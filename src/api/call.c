@@ -25,6 +25,7 @@
 #include "api/sse.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "engine/engine.h"
 
 #define CALL_MAGIC 0xca11ca11u
 
@@ -573,7 +574,8 @@ void call_fail(struct call *c, const struct err *why)
         fn_fault_from(c->fn, err);
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     call_settle(c);
-    JSON_OWNED body = c->fn ? fn_fault_json(&c->fn->fault) : error_body(err);
+    JSON_OWNED body =
+        c->fn ? fn_fault_json(c->api, c->engine ? engine_call_host(c->engine) : NULL, &c->fn->fault) : error_body(err);
     if (c->is_streaming) { /* the status is sent: the failure becomes the last event */
         json_t *event = json_object();
         (void)json_object_set_new(event, "type", json_string("error"));

@@ -148,7 +148,8 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
     if (r == 0 && op->flags & OP_FUNCTION && payload && !json_is_object(payload) && !json_is_null(payload))
         r = err_set(&err, ERR_INVALID, 0, "the payload must be an object");
     if (r < 0) {
-        JSON_OWNED body = op->flags & OP_FUNCTION ? fn_refusal(&err) : json_pack("{s:s}", "error", err.msg);
+        JSON_OWNED body = op->flags & OP_FUNCTION ? fn_refusal(row->api, engine_call_host(c), &err)
+                                                  : json_pack("{s:s}", "error", err.msg);
         encode_error(c, op, err_status(err.code), body);
         (void)caller_unref(who);
         return;

@@ -58,8 +58,9 @@ void fn_fail_file(struct call *c, const struct sandbox *s, const struct err *err
 void fn_fail_start(struct call *c, const struct sandbox *s, int r, const char *path); /* a call that did not begin */
 /* The S-code of an error that no handler gave one, unless there is one. */
 void fn_fault_from(struct fn_part *p, const struct err *err);
-json_t *fn_fault_json(const struct fn_fault *f); /* the envelope; caller owns */
-json_t *fn_refusal(const struct err *err);       /* the same for a call that never began; caller owns */
+/* The envelope; caller owns. host: as in docs_url(). */
+json_t *fn_fault_json(const struct api *a, const char *host, const struct fn_fault *f);
+json_t *fn_refusal(const struct api *a, const char *host, const struct err *err); /* for a call that never began */
 
 /* --- sandboxes: 0 or -EINVAL with a fault --- */
 int fn_read_id(struct call *c); /* the field sandbox_id: S001, S002 */

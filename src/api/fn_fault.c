@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/docs.h"
 #include "api/fn.h"
 #include "base/alloc.h"
 #include "base/log.h"
-
-#define DOCS_URL "docs/errors.md#"
 
 static const struct code {
     const char *code, *type, *note;
@@ -52,11 +51,11 @@ static const struct code *find_code(const char *code)
     return &codes[0];
 }
 
-json_t *fn_fault_json(const struct fn_fault *f)
+json_t *fn_fault_json(const struct api *a, const char *host, const struct fn_fault *f)
 {
     const struct code *about = find_code(f->code);
     const char *note = f->note ? f->note : f->has_no_note ? NULL : about->note;
-    CLEANUP(free_p) char *url = xasprintf(DOCS_URL "%s", f->code);
+    CLEANUP(free_p) char *url = docs_url(a, host, "errors", f->code);
     json_t *j = json_pack("{s:s, s:s, s:O?, s:s?, s:o, s:b, s:s}", "code", f->code, "docs_url", url, "fix", f->fix,
                           "fix_note", note, "message", json_text(f->message, strlen(f->message)), "retryable",
                           about->is_retryable, "type", about->type);
@@ -65,11 +64,11 @@ json_t *fn_fault_json(const struct fn_fault *f)
     return j;
 }
 
-json_t *fn_refusal(const struct err *err)
+json_t *fn_refusal(const struct api *a, const char *host, const struct err *err)
 {
     struct fn_part p = { 0 };
     fn_fault_from(&p, err);
-    return fn_fault_json(&p.fault);
+    return fn_fault_json(a, host, &p.fault);
 }
 
 const char *fn_code(const char *code)

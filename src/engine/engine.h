@@ -96,6 +96,7 @@ const char *engine_call_caller(const struct engine_call *c); /* worker id (UUID)
  * engine). Kept when the worker leaves. */
 const char *engine_call_identity(const struct engine_call *c);
 const char *engine_call_peer(const struct engine_call *c);        /* its address, or "" */
+const char *engine_call_host(const struct engine_call *c);        /* its Host header; NULL: none, or it has left */
 const char *engine_call_traceparent(const struct engine_call *c); /* the caller's trace context, or NULL */
 const char *engine_call_function(const struct engine_call *c);    /* the id it was called by */
 struct engine *engine_call_engine(const struct engine_call *c);

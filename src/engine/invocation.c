@@ -162,6 +162,11 @@ const char *engine_call_peer(const struct engine_call *c)
     return c->peer;
 }
 
+const char *engine_call_host(const struct engine_call *c)
+{
+    return c->caller ? c->caller->host : NULL;
+}
+
 const char *engine_call_traceparent(const struct engine_call *c)
 {
     return c->traceparent;

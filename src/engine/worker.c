@@ -90,6 +90,7 @@ static void worker_forget(struct worker *w)
     free(w->runtime);
     free(w->os);
     free(w->ip);
+    free(w->host);
     json_decref(w->pid);
     json_decref(w->isolation);
     for (struct held *h; (h = held_take(w));)
@@ -367,11 +368,13 @@ void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pas
     static const struct ws_events events = { .on_message = worker_message,
                                              .on_close = worker_closed,
                                              .on_drain = worker_drained };
-    CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r));
+    const char *host = http_req_header(r, "host");
+    CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r)), *called = xstrdup(host ? host : "");
     struct ws *ws = NULL;
     if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, NULL, &ws) < 0)
         return;
     struct worker *w = worker_new(e, peer);
+    w->host = STEAL(called);
     w->ws = ws;
     w->has_identity = e->auth != NULL && !pass->is_anonymous;
     w->session = STEAL(pass->session);

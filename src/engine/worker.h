@@ -13,6 +13,7 @@ struct worker {
     char id[UUID_MAX], token[UUID_MAX];
     /* What engine::workers::register said; NULL when it did not. */
     char *name, *description, *version, *runtime, *os, *ip;
+    char *host; /* its Host header, by which it reaches this server; NULL: it was not connected over HTTP */
     json_t *pid, *isolation;
     int64_t connected_ms;
     char identity[ENGINE_ID_MAX]; /* identity from auth; has_identity: auth was asked */

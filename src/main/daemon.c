@@ -285,6 +285,7 @@ static void daemon_recovered(void *arg)
     }
     d->inherited = inherit_free(d->inherited); /* ports of sandboxes that no longer exist */
     d->manager->inherited = NULL;
+    api_listens(d->api, d->rest_port);
     if (server_file_write(d->data_dir, d->settings.host, d->rest_port, d->tls != NULL, d->config.path, &err) < 0)
         log_event(LOG_WARN, "server.file", "error", err.msg, "then", "`iii worker add` does not find this server",
                   NULL);

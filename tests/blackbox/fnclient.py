@@ -30,8 +30,8 @@ def envelope(failed):
 
 
 class Functions:
-    def __init__(self, port):
-        self.port, self.worker, self.made = port, engineclient.Worker(port), []
+    def __init__(self, port, headers=None):
+        self.port, self.worker, self.made = port, engineclient.Worker(port, headers=headers), []
 
     def call(self, name, /, **data):
         result = self.worker.call("sandbox::" + name, data)
