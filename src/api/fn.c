@@ -19,6 +19,7 @@ struct sandbox *fn_find(struct call *c)
         return NULL;
     }
     if (s->status == SANDBOX_PAUSED) {
+        fn_fix_call(c, "sandbox::resume", json_pack("{s:s}", "id", id), NULL, FN_CALL("it resumes the sandbox"));
         (void)fn_set_fault(c, "S004", "sandbox is paused: %s: resume it first", id);
         return NULL;
     }

@@ -53,6 +53,13 @@ void fn_fail(struct call *c, const char *code, const char *fmt, ...) PRINTF_LIKE
 void fn_fail_fault(struct call *c); /* with the fault that was set */
 int fn_set_fault(struct call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4); /* -EINVAL */
 const char *fn_code(const char *code); /* the same text, of which nothing has to be kept */
+/* What cures the fault: fields to merge into the request before it is sent again (taken). note: the same for people. */
+void fn_fix(struct call *c, json_t *fields, const char *note);
+/* The cure is to call another function first: {"call": {function_id, payload}}. take: {field of the request: member of
+ * the reply} that the reply gives, or NULL. payload and take are taken. */
+void fn_fix_call(struct call *c, const char *function, json_t *payload, json_t *take, const char *note);
+#define FN_MERGE(what) "merge the fix into the request (" what ") and send it again"
+#define FN_CALL(what)  "call fix.call.function_id with fix.call.payload (" what "), then send the request again"
 /* A failure of a file call. s may be gone by now. */
 void fn_fail_file(struct call *c, const struct sandbox *s, const struct err *err, const char *path);
 void fn_fail_start(struct call *c, const struct sandbox *s, int r, const char *path); /* a call that did not begin */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/access.h"
 #include "api/handlers.h"
@@ -48,9 +49,13 @@ int fn_read_mode(struct call *c, const char *fallback, uint32_t *ret)
         text++;
     errno = 0;
     unsigned long value = strtoul(text, &end, 8);
-    if (*end || errno || value > MODE_MAX || strspn(text, "01234567") != strlen(text))
+    if (*end || errno || value > MODE_MAX || strspn(text, "01234567") != strlen(text)) {
+        size_t mark = strncasecmp(given, "0o", 2) == 0 ? 2 : 0, digits = strspn(given + mark, "01234567");
+        if (mark && digits > 0 && digits <= 4 && !given[mark + digits])
+            fn_fix(c, json_pack("{s:s}", "mode", given + mark), FN_MERGE("octal digits alone"));
         return fn_set_fault(c, "S210", "invalid mode \"%.40s\": octal digits up to 7777 are expected, as in \"0644\"",
                             given);
+    }
     *ret = (uint32_t)value;
     return 0;
 }

@@ -124,6 +124,15 @@ static void answer_unstarted(struct exec *e)
     buf_done(&res.err);
 }
 
+static void fault_workdir(struct exec *e)
+{
+    fn_fix_call(
+        e->c, "sandbox::fs::mkdir",
+        json_pack("{s:s, s:s, s:b}", "sandbox_id", call_fn(e->c)->sandbox_id, "path", e->workdir, "parents", true),
+        NULL, FN_CALL("it makes the directory"));
+    (void)fn_set_fault(e->c, "S211", "working directory not found: %s", e->workdir);
+}
+
 /* Finds out whether the program or the folder is missing: errno is the same, and the agent's text is untrusted. */
 static void on_workdir_stat(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
 {
@@ -136,7 +145,7 @@ static void on_workdir_stat(void *arg, const struct guest_stat *st, size_t n, co
     if (e->s->is_gone)
         (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", call_fn(e->c)->sandbox_id);
     else if (!err || err->sys == ENOENT || err->sys == ENOTDIR)
-        (void)fn_set_fault(e->c, "S211", "working directory not found: %s", e->workdir);
+        fault_workdir(e);
     else if (err->sys == EACCES)
         (void)fn_set_fault(e->c, "S215", "permission denied: %s", e->workdir);
     else
@@ -154,6 +163,10 @@ static void on_command_done(void *arg, const struct command_result *res, const s
         return;
     }
     if (res) {
+        int64_t most = call_fn(e->c)->policy->max_exec_ms;
+        if (e->timeout_ms < most)
+            fn_fix(e->c, json_pack("{s:I}", "timeout_ms", (json_int_t)most),
+                   FN_MERGE("the longest timeout_ms that the server allows") ", or split the work");
         (void)fn_set_fault(e->c, "S200", "exec timed out after %lldms", (long long)e->timeout_ms);
         call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
     } else if (s->is_gone) {
@@ -216,11 +229,15 @@ static int prepare(struct exec *e)
                  : s->image_workdir && *s->image_workdir ? s->image_workdir
                                                          : "/";
     e->env = make_env(c, s, vars);
-    if (s->slots >= policy->max_execs)
+    if (s->slots >= policy->max_execs) {
+        if (s->runtime->ops->caps(s->runtime).can_capture)
+            fn_fix_call(c, "sandbox::clone", json_pack("{s:s}", "id", call_fn(c)->sandbox_id),
+                        json_pack("{s:s}", "sandbox_id", "id"), NULL);
         return fn_set_fault(
             c, "S003",
             "sandbox %s already runs %lld command%s (max_concurrent_exec_per_sandbox); commands are not queued",
             call_fn(c)->sandbox_id, (long long)policy->max_execs, policy->max_execs == 1 ? "" : "s");
+    }
     s->slots++;
     e->has_slot = true;
     r = fn_read_base64(c, "stdin", &e->input);

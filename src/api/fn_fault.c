@@ -20,7 +20,8 @@ static const struct code {
     { "S003", "validation",
       "waiting does not help while foreground processes hold the slots: detach long work with `nohup ... >/dev/null "
       "2>&1 &`, "
-      "or use sandbox::stop and sandbox::create",
+      "use sandbox::stop and sandbox::create, or run it in a clone (the fix: call fix.call.function_id, then send the "
+      "request again with the new id)",
       ERR_CONFLICT, false },
     { "S004", "validation", "create a new one with sandbox::create", ERR_CONFLICT, false },
     { "S100", "config", "pick a listed image, or add it to image_allowlist in the configuration", ERR_INVALID, false },
@@ -33,7 +34,7 @@ static const struct code {
     { "S211", "filesystem", NULL, ERR_NOT_FOUND, false },
     { "S212", "filesystem", NULL, ERR_INVALID, false },
     { "S213", "filesystem", NULL, ERR_CONFLICT, false },
-    { "S214", "filesystem", "pass recursive: true to remove it with all it holds", ERR_CONFLICT, false },
+    { "S214", "filesystem", NULL, ERR_CONFLICT, false },
     { "S215", "filesystem", NULL, ERR_FORBIDDEN, false },
     { "S216", "filesystem", NULL, ERR_INTERNAL, false },
     { "S217", "filesystem", NULL, ERR_INVALID, false },
@@ -121,6 +122,22 @@ void fn_fail_fault(struct call *c)
 {
     const struct fn_fault *f = &call_fn(c)->fault;
     call_error(c, find_code(f->code)->kind, "%s", f->message);
+}
+
+void fn_fix(struct call *c, json_t *fields, const char *note)
+{
+    struct fn_fault *f = &call_fn(c)->fault;
+    json_decref(f->fix);
+    f->fix = fields;
+    f->note = note;
+}
+
+void fn_fix_call(struct call *c, const char *function, json_t *payload, json_t *take, const char *note)
+{
+    json_t *call = json_pack("{s:s, s:o}", "function_id", function, "payload", payload);
+    if (take)
+        (void)json_object_set_new(call, "take", take);
+    fn_fix(c, json_pack("{s:o}", "call", call), note);
 }
 
 int fn_set_fault(struct call *c, const char *code, const char *fmt, ...)

@@ -141,9 +141,7 @@ static void on_made(void *arg, const struct err *err)
 {
     struct work *w = arg;
     if (err && err->sys == ENOENT && !w->has_parents && !w->s->is_gone) {
-        struct call *c = w->c;
-        call_fn(c)->fault.fix = json_pack("{s:b}", "parents", true);
-        call_fn(c)->fault.note = "merge the fix into the request (parents: true) and send it again";
+        fn_fix(w->c, json_pack("{s:b}", "parents", true), FN_MERGE("parents: true"));
         CLEANUP(free_p) char *path = xstrdup(w->path);
         fn_fail(work_free(w), "S211", "parent directory not found: %s", path);
     } else if (err) {
@@ -164,8 +162,11 @@ static void on_mkdir_stat(void *arg, const struct guest_stat *st, size_t n, cons
         work_begun(w, guest_fs_mkdir(w->s->link, w->path, w->has_parents, w->mode | GUEST_MODE_GIVEN, on_made, w));
     else if (!err && w->has_parents && S_ISDIR(st->mode))
         call_ok(work_free(w), json_pack("{s:b}", "created", false));
-    else
+    else {
+        if (!err && S_ISDIR(st->mode) && !w->s->is_gone)
+            fn_fix(w->c, json_pack("{s:b}", "parents", true), FN_MERGE("parents: true"));
         work_fail(w, &why, w->path);
+    }
 }
 
 static int read_mkdir(struct work *w)
@@ -186,6 +187,8 @@ void api_fn_mkdir(struct call *c)
 static void on_removed(void *arg, const struct err *err)
 {
     struct work *w = arg;
+    if (err && err->sys == ENOTEMPTY && !w->s->is_gone)
+        fn_fix(w->c, json_pack("{s:b}", "recursive", true), FN_MERGE("recursive: true"));
     if (err)
         work_fail(w, err, w->path);
     else
@@ -205,7 +208,11 @@ static void on_moved(void *arg, const struct err *err)
 {
     struct work *w = arg;
     if (err && err->sys == ENOENT && !w->s->is_gone) {
-        CLEANUP(free_p) char *to = xstrdup(w->to);
+        CLEANUP(free_p) char *to = xstrdup(w->to), *parent = xstrndup(to, (size_t)(strrchr(to, '/') - to));
+        fn_fix_call(
+            w->c, "sandbox::fs::mkdir",
+            json_pack("{s:s, s:s, s:b}", "sandbox_id", call_fn(w->c)->sandbox_id, "path", parent, "parents", true),
+            NULL, FN_CALL("it makes the directory"));
         fn_fail(work_free(w), "S211", "parent directory not found: %s", to);
     } else if (err) {
         work_fail(w, err, w->to);
@@ -221,9 +228,11 @@ static void on_target_stat(void *arg, const struct guest_stat *st, size_t n, con
     (void)st, (void)n;
     if (err && err->sys != ENOENT)
         work_fail(w, err, w->to);
-    else if ((!err && !call_bool(w->c, "overwrite", false)) || w->s->is_gone)
+    else if ((!err && !call_bool(w->c, "overwrite", false)) || w->s->is_gone) {
+        if (!w->s->is_gone)
+            fn_fix(w->c, json_pack("{s:b}", "overwrite", true), FN_MERGE("overwrite: true"));
         work_fail(w, &why, w->to);
-    else
+    } else
         work_begun(w, guest_fs_move(w->s->link, w->path, w->to, on_moved, w));
 }
 

@@ -128,6 +128,9 @@ static void on_image(void *arg, const struct image *image, const struct err *err
         (void)fn_set_fault(
             n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, preset_pull_name(n->source),
             call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
+        if (pulls_is_allowed(m->pulls))
+            fn_fix_call(n->c, "image::pull", json_pack("{s:s}", "image", preset_pull_name(n->source)), NULL,
+                        FN_CALL("it pulls the image"));
         creation_fail(n);
     } else {
         log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", preset_pull_name(n->source),
@@ -145,6 +148,7 @@ static int check_cap(struct creation *n, const char *what, int64_t asked, int64_
         cap = server_max;
     if (asked <= cap)
         return 0;
+    fn_fix(n->c, json_pack("{s:I}", what + strlen("max_"), (json_int_t)cap), FN_MERGE("the most that is allowed"));
     return fn_set_fault(n->c, "S400", "resource limit exceeded: %s %lld for image '%s' (at most %lld)",
                         what + strlen("max_"), (long long)asked, n->image, (long long)cap);
 }

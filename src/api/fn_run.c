@@ -53,6 +53,10 @@ static bool is_failed(struct run *r, int status, const json_t *body)
     (void)fn_set_fault(c, code, "%s (sandbox %s): %s", context, *p->sandbox_id ? p->sandbox_id : "none yet",
                        json_get_str(body, "message", ""));
     p->fault.fix = json_pack("{s:s, s:s, s:s}", "context", context, "sandbox_id", p->sandbox_id, "inner_code", code);
+    /* Its sandbox may be gone, and its own fields are not those of this call: of a step's cure, what merges holds. */
+    json_t *cure = json_get(body, "fix");
+    if (json_is_object(cure) && (!json_get(cure, "call") || strcmp(r->step, "create") == 0))
+        (void)json_object_set(p->fault.fix, "inner_fix", cure);
     p->fault.has_no_note = true;
     p->fault.extra = json_copy((json_t *)(uintptr_t)body); /* what the envelope has itself is not taken from it */
     fn_fail_fault(run_free(r));

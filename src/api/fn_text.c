@@ -37,9 +37,10 @@ static void text_fail(struct text *t, const struct err *err)
     struct sandbox *s = sandbox_ref(t->s);
     CLEANUP(free_p) char *path = xstrdup(t->paths[0]);
     struct call *c = text_free(t);
-    if (err->sys == EISDIR && !s->is_gone)
+    if (err->sys == EISDIR && !s->is_gone) {
+        fn_fix(c, json_pack("{s:b}", "recursive", true), FN_MERGE("recursive: true"));
         fn_fail(c, "S210", "%s is a directory: pass recursive: true", path);
-    else
+    } else
         fn_fail_file(c, s, err, path);
     sandbox_unref(s);
 }
@@ -66,6 +67,18 @@ static struct text *text_new(struct call *c)
     return t;
 }
 
+/* Fields that make a pattern match what it says letter by letter. */
+static json_t *literal_fix(const struct text *t)
+{
+    if (t->replacement)
+        return json_pack("{s:b}", "regex", false);
+    CLEANUP(buf_done) struct buf out = BUF_INIT(2 * strlen(t->pattern) + 1);
+    for (const char *p = t->pattern; *p; p++)
+        if ((strchr("\\.+*?()|[]{}^$", *p) && buf_add_str(&out, "\\") < 0) || buf_add(&out, p, 1) < 0)
+            return NULL;
+    return json_pack("{s:s}", "pattern", buf_text(&out));
+}
+
 /* The sandbox is there, the pattern compiles; else the call has failed. */
 static bool is_ready(struct text *t, int r)
 {
@@ -74,8 +87,10 @@ static bool is_ready(struct text *t, int r)
     /* The agent checks the pattern, too; here it costs no round trip, and the error text is not the sandbox's. */
     unsigned how = t->flags & GUEST_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u;
     struct proto_regex *re = s ? proto_regex_new(t->pattern, how, &why) : NULL;
-    if (s && !re)
+    if (s && !re) {
+        fn_fix(t->c, literal_fix(t), FN_MERGE("it looks for the pattern as it is written"));
         (void)fn_set_fault(t->c, "S217", "invalid regex pattern: %.200s: %s", t->pattern, why);
+    }
     if (!re) {
         fn_fail_fault(text_free(t));
         return false;

@@ -62,8 +62,7 @@ static void on_written(void *arg, const struct err *err)
     struct call *c = writing_free(w);
     const char *path = call_str(c, "path", "");
     if (is_parent) {
-        call_fn(c)->fault.fix = json_pack("{s:b}", "parents", true);
-        call_fn(c)->fault.note = "merge the fix into the request (parents: true) and send it again";
+        fn_fix(c, json_pack("{s:b}", "parents", true), FN_MERGE("parents: true"));
         fn_fail(c, "S211", "parent directory not found: %s", path);
     } else {
         fn_fail_file(c, s, err, path);
