@@ -216,8 +216,12 @@ int iii_call_command_run(struct call *c, const char *what, struct iii_exec_resul
     struct iii_exec_result *result = NULL;
     int e = iii_call_run(c, &iii_type_exec_result, (void **)&result, err);
     if (e == 0 && result->exit_code != 0) {
-        e = iii_fail(err, III_COMMAND, 200, "%s failed: exit code %" PRId64 ": %s", what, result->exit_code,
-                     *result->stderr_ ? result->stderr_ : result->stdout_);
+        const char *said = *result->stderr_ ? result->stderr_ : result->stdout_;
+        size_t size = strlen(said);
+        while (size > 0 && said[size - 1] == '\n')
+            size--;
+        e = iii_fail(err, III_COMMAND, 200, "%s failed: exit code %" PRId64 ": %.*s", what, result->exit_code,
+                     (int)size, said);
         iii_free(result);
         result = NULL;
     }

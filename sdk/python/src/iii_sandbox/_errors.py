@@ -27,12 +27,12 @@ class CommandFailed(SandboxError):
     """A command in the sandbox that a method stands for, such as git clone, exited with another code than 0."""
 
     def __init__(self, command: str, result: ExecResult) -> None:
-        super().__init__(f"{command} failed: exit code {result.exit_code}: {(result.stderr or result.stdout).strip()}")
+        super().__init__(f"{command} failed: exit code {result.exitCode}: {(result.stderr or result.stdout).strip()}")
         self.command, self.result = command, result
 
 
 def succeeded(command: str, result: ExecResult) -> ExecResult:
-    if result.exit_code != 0:
+    if result.exitCode != 0:
         raise CommandFailed(command, result)
     return result
 
