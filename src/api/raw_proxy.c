@@ -80,18 +80,44 @@ bool raw_proxy_is_hop(const char *name)
     return false;
 }
 
-/* Whether the Connection header names this one as its own. */
-static bool is_listed(const char *connection, const char *name)
+static bool is_listed(const char *list, const char *name)
 {
     size_t want = strlen(name);
-    while (connection && *connection) {
-        connection += strspn(connection, " \t,");
-        size_t len = strcspn(connection, " \t,");
-        if (len == want && strncasecmp(connection, name, len) == 0)
+    while (list && *list) {
+        list += strspn(list, " \t,");
+        size_t len = strcspn(list, " \t,");
+        if (len == want && strncasecmp(list, name, len) == 0)
             return true;
-        connection += len;
+        list += len;
     }
     return false;
+}
+
+/* Whether a Connection header names this option. */
+static bool request_names(const struct http_req *q, const char *name)
+{
+    const char *header, *value;
+    for (size_t i = 0; http_req_header_at(q, i, &header, &value); i++)
+        if (strcasecmp(header, "connection") == 0 && is_listed(value, name))
+            return true;
+    return false;
+}
+
+static bool reply_names(const struct http_reply *reply, const char *name)
+{
+    const char *header, *value;
+    for (size_t i = 0; http_reply_header_at(reply, i, &header, &value); i++)
+        if (strcasecmp(header, "connection") == 0 && is_listed(value, name))
+            return true;
+    return false;
+}
+
+/* A protocol that the client and the server inside may switch to. Not h2c: its streams would be requests that no rule
+ * of the proxy sees; a server ignores the wish and answers in HTTP/1.1 (RFC 9110, 7.8). */
+static const char *upgrade_of(const struct http_req *q)
+{
+    const char *protocol = http_req_header(q, "upgrade");
+    return protocol && request_names(q, "upgrade") && !is_listed(protocol, "h2c") ? protocol : NULL;
 }
 
 /* --- ending --- */
@@ -143,23 +169,23 @@ static void on_client_gone(void *arg)
 
 /* --- the response --- */
 
-static bool is_passed_back(const struct exchange *x, const char *name, const char *connection)
+static bool is_passed_back(const struct exchange *x, const struct http_reply *reply, const char *name)
 {
-    if (raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0 || strcasecmp(name, "date") == 0)
+    if (strcasecmp(name, "content-length") == 0 || strcasecmp(name, "date") == 0)
         return false; /* ours are set by the server's own rules */
     if (*x->cors && strcasecmp(name, "access-control-allow-origin") == 0)
         return false;
-    return !is_listed(connection, name);
+    return !raw_proxy_is_hop(name) && !reply_names(reply, name);
 }
 
 static void on_head(void *arg, const struct http_reply *reply)
 {
     struct exchange *x = arg;
-    const char *name, *value, *connection = http_reply_header(reply, "connection");
+    const char *name, *value;
     const char *length = http_reply_header(reply, "content-length");
     bool is_chunked = http_reply_header(reply, "transfer-encoding") != NULL;
     for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++)
-        if (is_passed_back(x, name, connection))
+        if (is_passed_back(x, reply, name))
             http_req_add_header(x->req, name, value);
     x->status = http_reply_status(reply);
     http_req_begin(x->req, http_reply_status(reply), NULL, length && !is_chunked ? strtoll(length, NULL, 10) : -1);
@@ -254,10 +280,12 @@ static void on_upload_drain(void *arg)
     x->is_held = false;
 }
 
-static bool is_passed_in(const struct exchange *x, const char *name, const char *value, const char *connection)
+static bool is_passed_in(const struct exchange *x, const char *name, const char *value)
 {
     static const char *const ours[] = {
-        "host", "expect", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix"
+        "host",           "expect", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix",
+        "content-length", /* a Connection header that names it may not take it away: its body would be read as a request
+                           */
     };
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         if (strcasecmp(name, ours[i]) == 0)
@@ -266,17 +294,17 @@ static bool is_passed_in(const struct exchange *x, const char *name, const char 
     if (strcasecmp(name, "authorization") == 0 && !keyring_is_open(x->proxy->api->keys) &&
         gate_auth(x->proxy->api->gate, value, NULL, NULL) == 0)
         return false;
-    return !raw_proxy_is_hop(name) && !is_listed(connection, name);
+    return !raw_proxy_is_hop(name) && !request_names(x->req, name);
 }
 
 static int make_head(struct exchange *x, const struct target *t, struct buf *out)
 {
     struct http_req *q = x->req;
-    const char *name, *value, *query = http_req_query(q), *connection = http_req_header(q, "connection");
+    const char *name, *value, *query = http_req_query(q), *length = http_req_header(q, "content-length");
     int r = buf_addf(out, "%s %s%s%s%s HTTP/1.1\r\nHost: localhost:%u\r\n", http_req_method(q), *t->rest ? "" : "/",
                      t->rest, *query ? "?" : "", query, t->port);
     for (size_t i = 0; r == 0 && http_req_header_at(q, i, &name, &value); i++)
-        if (is_passed_in(x, name, value, connection))
+        if (is_passed_in(x, name, value))
             r = buf_addf(out, "%s: %s\r\n", name, value);
     const char *before = http_req_header(q, "x-forwarded-for"), *host = http_req_header(q, "host");
     const char *peer = http_req_peer(q), *colon = strrchr(peer, ':');
@@ -290,8 +318,10 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
                      t->port);
     if (r == 0 && x->is_chunked)
         r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
+    if (r == 0 && length)
+        r = buf_addf(out, "Content-Length: %llu\r\n", strtoull(length, NULL, 10)); /* without leading zeros */
     if (r == 0 && x->wants_upgrade)
-        r = buf_addf(out, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", http_req_header(q, "upgrade"));
+        r = buf_addf(out, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgrade_of(q));
     else if (r == 0)
         r = buf_add_str(out, "Connection: close\r\n\r\n");
     return r;
@@ -362,8 +392,7 @@ static int exchange_start(struct call *c, const struct target *t, struct sandbox
                             .req = http_req_ref(r),
                             .call = c,
                             .cors = xstrdup(raw_proxy_config(s).cors),
-                            .wants_upgrade =
-                                is_listed(http_req_header(r, "connection"), "upgrade") && http_req_header(r, "upgrade"),
+                            .wants_upgrade = upgrade_of(r) != NULL,
                             .is_chunked = http_req_header(r, "transfer-encoding") != NULL,
                             .is_admitted = call_who(c),
                             .next = p->exchanges };

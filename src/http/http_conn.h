@@ -78,6 +78,7 @@ struct http_conn {
     int fail_status; /* set by a parser callback together with fail_text */
     const char *fail_text;
     struct httplines lines;
+    struct httplines_request request_line;
     bool is_closed, is_processing, is_process_due, is_flush_due, is_paused_at_head, is_paused_at_end, can_step;
     bool is_eof, is_hup, will_close, is_rejected, is_discarding;
     const char *rest; /* while processing: what the parser has not seen yet */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <llhttp.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
@@ -82,17 +83,44 @@ static int on_header_value_complete(llhttp_t *p)
     struct http_reply *r = p->data;
     if (r->is_in_body)
         return 0;
+    while (r->head.len > r->values[r->field_count] && strchr(" \t", r->head.data[r->head.len - 1]))
+        r->head.len--;
     r->is_name_open = false;
     r->field_count++;
     return add_head(r, "", 1);
 }
 
+/* What llhttp accepts and another reader might read in another way. */
+static int check_head(struct http_reply *r, const llhttp_t *p)
+{
+    const char *name, *value;
+    unsigned encodings = 0;
+    bool is_interim = p->status_code < 200;
+    if (p->http_major != 1 || p->http_minor > 1 || p->status_code < 100)
+        return reply_fail(r, "the response is not HTTP/1.1 or HTTP/1.0 with a status from 100 on");
+    for (size_t i = 0; http_reply_header_at(r, i, &name, &value); i++) {
+        if (!httplines_is_field(name, value))
+            return reply_fail(r, "a header's name or value holds a byte that is not allowed");
+        if (strcasecmp(name, "transfer-encoding") == 0 && (encodings++ || strcasecmp(value, "chunked") != 0))
+            return reply_fail(r, "Transfer-Encoding must be exactly \"chunked\"");
+    }
+    if (encodings && (p->http_minor == 0 || is_interim))
+        return reply_fail(r, "neither HTTP/1.0 nor an interim response has a Transfer-Encoding");
+    if (encodings && !(p->flags & F_CHUNKED)) /* llhttp knows "chunked" before spaces only: it would read to the end */
+        return reply_fail(r, "Transfer-Encoding must be exactly \"chunked\", without a tab behind it");
+    if (p->flags & F_CONTENT_LENGTH && p->content_length > (is_interim ? 0 : (uint64_t)INT64_MAX))
+        return reply_fail(r, "Content-Length is out of range");
+    return 0;
+}
+
 static int on_headers_complete(llhttp_t *p)
 {
     struct http_reply *r = p->data;
-    r->is_in_body = true;
+    if (check_head(r, p) != 0)
+        return -1;
     if (p->status_code < 200 && p->status_code != 101)
         return 0; /* an interim response: the final one follows */
+    r->is_in_body = true;
     r->status = p->status_code;
     if (r->events.on_head)
         r->events.on_head(r->arg, r, r->status);

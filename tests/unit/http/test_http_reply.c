@@ -83,6 +83,22 @@ static const struct shape shapes[] = {
     { OK_CHUNKED "0\rX\r\n", false, -EPROTO, 0, "" },
     { OK_CHUNKED "0\r\n\rX", false, -EPROTO, 0, "" },
     { OK_CHUNKED "0\r\nT: a\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked  \r\n\r\n1\r\na\r\n0\r\n\r\n", false, HTTP_REPLY_COMPLETE, 0,
+      "a" },
+    { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\t\r\n\r\n1\r\na\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", false,
+      HTTP_REPLY_COMPLETE, 0, "" },
+    { "HTTP/1.1 103 Early Hints\r\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/2.0 200 OK\r\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 099 Odd\r\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, -EPROTO, 0,
+      "" },
+    { "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nA: b\001\r\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\na", false, -EPROTO, 0, "" },
 };
 
 TEST(responses_of_every_shape)
@@ -145,6 +161,12 @@ TEST(heads_are_bounded)
         (void)buf_add_char(&text, 'x');
     CLEANUP(http_reply_free_p) struct http_reply *wide = http_reply_new(false, &events, NULL);
     CHECK_INT(feed(wide, buf_text(&text), 1000, NULL), -EPROTO);
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n"; /* each in a piece of its own */
+    CLEANUP(http_reply_free_p) struct http_reply *flood = http_reply_new(false, &events, NULL);
+    int state = HTTP_REPLY_MORE;
+    for (int i = 0; i < 10000 && state == HTTP_REPLY_MORE; i++)
+        state = http_reply_feed(flood, interim, sizeof interim - 1, NULL);
+    CHECK_INT(state, -EPROTO);
     buf_done(&got);
     buf_done(&text);
 }
