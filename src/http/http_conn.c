@@ -272,6 +272,17 @@ void http_conn_reply_done(struct http_conn *c)
     http_conn_watch(c);
 }
 
+/* Tells a client of HTTP/2 in its own frames: empty SETTINGS, then GOAWAY before any stream, with HTTP_1_1_REQUIRED. */
+static void send_goaway(struct http_conn *c, const char *text)
+{
+    enum { GOAWAY = 7, HTTP_1_1_REQUIRED = 0xd };
+    unsigned char frames[9 + 9 + 8] = { [3] = 4, /* SETTINGS */[12] = GOAWAY, [25] = HTTP_1_1_REQUIRED };
+    size_t len = strlen(text);
+    frames[11] = (unsigned char)(8 + len); /* the text is ours, and short */
+    struct iovec pieces[] = { { frames, sizeof frames }, { (void *)(uintptr_t)text, len } };
+    http_conn_write(c, pieces, 2);
+}
+
 static void send_error(struct http_conn *c, int status, const char *text)
 {
     char body[320] = "{\"error\":\"", head[512];
@@ -310,7 +321,9 @@ void http_conn_fail(struct http_conn *c, int status, const char *text)
     }
     c->phase = HTTP_PHASE_LINGER;
     c->deadline_ms = now(c) + c->server->limits.idle_ms;
-    if (!is_begun)
+    if (c->is_http2)
+        send_goaway(c, text);
+    else if (!is_begun)
         send_error(c, status, text);
     if (output_queue_len(&c->out) == 0)
         start_linger(c);

@@ -81,6 +81,7 @@ struct http_conn {
     struct httplines_request request_line;
     bool is_closed, is_processing, is_process_due, is_flush_due, is_paused_at_head, is_paused_at_end, can_step;
     bool is_eof, is_hup, will_close, is_rejected, is_discarding;
+    bool is_http2;    /* the client sent the preface of HTTP/2 */
     const char *rest; /* while processing: what the parser has not seen yet */
     size_t rest_len;
     char peer[HTTP_PEER_MAX];

@@ -198,9 +198,10 @@ static int explain_error(struct http_conn *c, llhttp_errno_t code)
     case HPE_INVALID_VERSION:
         if (c->parser.http_major == 1 && c->parser.http_minor <= 1)
             return parse_fail(c, 400, bad_line); /* the version is right, what follows it is not */
-        /* fall through */
-    case HPE_PAUSED_H2_UPGRADE:
         return parse_fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
+    case HPE_PAUSED_H2_UPGRADE:
+        c->is_http2 = true;
+        return parse_fail(c, 505, "HTTP/2 is not served here: use HTTP/1.1");
     case HPE_UNEXPECTED_CONTENT_LENGTH:
     case HPE_INVALID_CONTENT_LENGTH:
         return parse_fail(c, 400, "Content-Length must be one decimal number, without Transfer-Encoding");

@@ -11,6 +11,7 @@ import signal
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 import time
 
@@ -159,8 +160,19 @@ def test_versions_and_protocols(server, authority, trust):
             assert sock.selected_alpn_protocol() == "http/1.1"
     only_h2 = ssl.create_default_context(cafile=authority.cert)
     only_h2.set_alpn_protocols(["h2"])
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(ssl.SSLError) as why:
         connect(server.port, only_h2)
+    assert "alert no application protocol" in str(why.value)
+
+
+def test_a_client_of_http_2_is_told(server, authority, trust):
+    """By ALPN it falls back; one that sends frames without asking gets frames."""
+    url = f"https://127.0.0.1:{server.port}/sandbox/health"
+    fell_back = subprocess.run(["curl", "-sS", "--http2", "--cacert", authority.cert, "-w", " %{http_version}", url], capture_output=True, text=True, check=True)
+    assert fell_back.stdout == '{"status":"healthy"} 1.1'
+    with connect(server.port, trust) as sock:
+        sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert harness.drain(sock).endswith(b"\0\0\0\rHTTP/2 is not served here: use HTTP/1.1")
 
 
 @pytest.mark.parametrize("version", [b"\x03\x01", b"\x03\x02"])

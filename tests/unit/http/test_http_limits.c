@@ -150,7 +150,6 @@ static const struct {
     { "length with an underscore", HEAD "Content_Length: 1\r\n\r\na", 400 },
     { "encoding with an underscore", HEAD "transfer_encoding: chunked\r\n\r\n", 400 },
     { "length past 63 bits", HEAD "Content-Length: 9223372036854775808\r\n\r\n", 400 },
-    { "HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
     { "HTTP/2 in a request line", "GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505 },
     { "HTTP/0.9", "GET / HTTP/0.9\r\nHost: x\r\n\r\n", 505 },
     { "HTTP/1.2", "GET / HTTP/1.2\r\nHost: x\r\n\r\n", 505 },
@@ -165,6 +164,19 @@ TEST(smuggling_and_malformed_heads_are_refused)
     begin();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_refused(cases[i].what, cases[i].text, cases[i].status);
+    fixture_done(&fx);
+}
+
+TEST(a_client_of_http_2_is_told_in_frames)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    static const char frames[] = "\0\0\0\4\0\0\0\0\0"                    /* empty SETTINGS */
+                                 "\0\0\x2f\7\0\0\0\0\0\0\0\0\0\0\0\0\xd" /* GOAWAY before stream 1: HTTP_1_1_REQUIRED */
+                                 "HTTP/2 is not served here: use HTTP/1.1";
+    begin();
+    CHECK(fixture_exchange(&fx, preface));
+    CHECK_INT(fx.in.len, sizeof frames - 1);
+    CHECK(memcmp(buf_text(&fx.in), frames, sizeof frames - 1) == 0);
     fixture_done(&fx);
 }
 
@@ -303,6 +315,7 @@ TEST(running_out_of_descriptors_passes)
 int main(void)
 {
     RUN(smuggling_and_malformed_heads_are_refused);
+    RUN(a_client_of_http_2_is_told_in_frames);
     RUN(caps_on_url_head_and_count_hold_at_their_edges);
     RUN(a_slow_head_is_cut_at_the_absolute_deadline);
     RUN(silent_and_idle_connections_are_closed);
