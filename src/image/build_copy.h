@@ -1,10 +1,11 @@
-/* COPY and ADD of a build: files of the context, of another stage or of the Dockerfile itself become a layer, without
- * anything being run. May include: base/, image/. */
+/* COPY and ADD of a build: files of the context, of another stage, of the Dockerfile itself or (ADD) of an address or
+ * an archive become a layer, without anything being run. May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
 
 #include "base/digest.h"
 #include "base/err.h"
+#include "image/build_attrs.h"
 #include "image/build_context.h"
 #include "image/dockerfile.h"
 #include "image/image.h"
@@ -21,7 +22,12 @@ struct build_copy {
     char *const *texts;                        /* NULL-terminated or NULL */
     const char *to;                            /* where they go: absolute, ending in / when it is a folder */
     const struct image *base;                  /* what they go into */
+    struct build_attrs attrs;                  /* what they get */
+    struct image_store *store;
+    int scratch_fd; /* ADD: a folder with the files of addresses, each named by build_copy_download(); else NO_FD */
 };
+/* The name in scratch_fd of the source of this number. */
+void build_copy_download(size_t source, char ret[32]);
 /* Adds all that the result depends on to d. ERR_NOT_FOUND: a source. */
 int build_copy_digest(const struct build_copy *c, struct digest *d, struct err *err);
 /* Writes them into the empty folder root_fd as a layer above c->base. is_rootless: all files are ours. */

@@ -26,8 +26,8 @@ static const struct {
 } kinds[] = {
     [DOCKERFILE_FROM] = { "FROM", "platform ", false },
     [DOCKERFILE_RUN] = { "RUN", "", true },
-    [DOCKERFILE_COPY] = { "COPY", "from ", true },
-    [DOCKERFILE_ADD] = { "ADD", "", true },
+    [DOCKERFILE_COPY] = { "COPY", "from chown chmod ", true },
+    [DOCKERFILE_ADD] = { "ADD", "chown chmod ", true },
     [DOCKERFILE_ENV] = { "ENV", NULL, false },
     [DOCKERFILE_WORKDIR] = { "WORKDIR", NULL, false },
     [DOCKERFILE_ARG] = { "ARG", "", false },

@@ -20,10 +20,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "image/build_add.h"
 #include "image/build_step.h"
 #include "image/dockerfile.h"
 #include "image/image_cli.h"
 #include "image/image_limits.h"
+#include "image/layout.h"
 #include "image/manifest.h"
 #include "image/preset.h"
 
@@ -430,24 +432,41 @@ static int do_workdir(struct build *b, const struct dockerfile_step *step, char 
     return r;
 }
 
+/* The owner and the mode that the instruction's options state. */
+static int copy_attrs(struct build *b, const struct dockerfile_step *step, char *const *vars, struct build_attrs *ret,
+                      struct err *err)
+{
+    const char *owner = dockerfile_flag(step, "chown"), *mode = dockerfile_flag(step, "chmod");
+    CLEANUP(free_p) char *owner_text = NULL;
+    CLEANUP(free_p) char *mode_text = NULL;
+    int r = owner ? dockerfile_expand(step, owner, vars, &owner_text, err) : 0;
+    if (r == 0 && mode)
+        r = dockerfile_expand(step, mode, vars, &mode_text, err);
+    return r < 0 ? r : build_attrs_read(b->place.now, owner_text, mode_text, ret, err);
+}
+
+/* Downloads the addresses among the sources of an ADD into scratch. */
+static int fetch_sources(struct build *b, char *const *sources, struct layout_tmp *scratch, struct err *err)
+{
+    int r = layout_tmp_new(b->place.store, scratch, err);
+    for (size_t i = 0; r == 0 && sources[i]; i++) {
+        char file[32];
+        build_copy_download(i, file);
+        if (build_add_is_url(sources[i]))
+            r = build_add_fetch(b->place.store, sources[i], scratch->fd, file, err);
+        else if (strstr(sources[i], "://") || strncmp(sources[i], "git@", 4) == 0)
+            r = err_set(err, ERR_INVALID, 0, "%.100s: only http and https addresses and files of the context are added",
+                        sources[i]);
+    }
+    return r;
+}
+
 static int do_copy(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
-    static const char *const archives[] = { ".tar",  ".tar.gz", ".tgz", ".tar.bz2",
-                                            ".tbz2", ".tar.xz", ".txz", ".tar.zst" };
     const char *from = dockerfile_flag(step, "from");
     size_t n = strlist_count(words);
     if (n < 2)
         return err_set(err, ERR_INVALID, 0, "at least one source and a destination are needed");
-    for (size_t i = 0; step->kind == DOCKERFILE_ADD && i + 1 < n; i++) {
-        size_t len = strlen(words[i]);
-        if (strstr(words[i], "://") || strncmp(words[i], "git@", 4) == 0)
-            return err_set(err, ERR_INVALID, 0,
-                           "%.100s: only files of the context can be added: fetch it in a RUN step", words[i]);
-        for (size_t k = 0; k < sizeof(archives) / sizeof(archives[0]); k++)
-            if (len >= strlen(archives[k]) && strcasecmp(words[i] + len - strlen(archives[k]), archives[k]) == 0)
-                return err_set(err, ERR_INVALID, 0,
-                               "%.100s: archives are not unpacked: COPY it and unpack it in a RUN step", words[i]);
-    }
     CLEANUP(image_free_p) struct image *other = NULL;
     CLEANUP(layer_view_done) struct layer_view view = { 0 };
     CLEANUP(free_p) char *where = from ? xasprintf("%.100s", from) : xstrdup("the context");
@@ -476,6 +495,13 @@ static int do_copy(struct build *b, const struct dockerfile_step *step, char *co
             return r;
         strlist_add(&texts, text ? text : step->texts[i].text);
     }
+    struct build_attrs attrs;
+    CLEANUP(layout_tmp_done) struct layout_tmp scratch = { 0 };
+    int r = copy_attrs(b, step, vars, &attrs, err);
+    if (r == 0 && step->kind == DOCKERFILE_ADD)
+        r = fetch_sources(b, sources, &scratch, err);
+    if (r < 0)
+        return r;
     const char *last = words[n - 1];
     size_t len = strlen(last);
     bool is_folder =
@@ -488,7 +514,10 @@ static int do_copy(struct build *b, const struct dockerfile_step *step, char *co
                                      .sources = sources,
                                      .texts = texts,
                                      .to = to,
-                                     .base = b->place.now };
+                                     .base = b->place.now,
+                                     .attrs = attrs,
+                                     .store = b->place.store,
+                                     .scratch_fd = scratch.store ? scratch.fd : NO_FD };
     return build_step_copy(&b->place, &copy, &b->is_cached, err);
 }
 

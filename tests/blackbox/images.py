@@ -1,11 +1,14 @@
 """Small images made by the tests: a tree with one static program, packed the three ways that `iii image import` knows."""
+import contextlib
 import gzip
 import hashlib
+import http.server
 import io
 import json
 import pathlib
 import subprocess
 import tarfile
+import threading
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -54,6 +57,45 @@ def pack(entries):
 
 def folder(name):
     return entry(name, kind=tarfile.DIRTYPE, mode=0o755)
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """Serves server.content below /a/, and a redirect to it at /moved."""
+
+    def do_GET(self):
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/a/file.bin?again")
+            self.end_headers()
+            return
+        self.send_response(200 if self.path.startswith("/a/") else 404)
+        self.end_headers()
+        self.wfile.write(self.server.content)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def web(content):
+    """A server on loopback; its url is an attribute."""
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    made.content, made.url = content, f"http://127.0.0.1:{made.server_port}"
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    try:
+        yield made
+    finally:
+        made.shutdown()
+        made.server_close()
+
+
+def owned_entries():
+    """Files, links and a folder with an owner of their own, and a file whose folder is not listed."""
+    entries = [folder("d"), entry("d/file", b"text", mode=0o2755), entry("d/link", kind=tarfile.SYMTYPE, link="file"),
+               entry("d/hard", kind=tarfile.LNKTYPE, link="d/file", mode=0o2755), entry("unlisted/x.log", b"x", mode=0o600)]
+    for info, _ in entries[:4]:
+        info.uid, info.gid = 77, 88
+    return entries
 
 
 def base_entries(sh, text=b"base\n"):
@@ -120,6 +162,16 @@ def read_archive(path):
                 for info in tree:
                     _stack(files, tree, info)
     return config, files
+
+
+def read_owners(path):
+    """{path: (uid, gid)} of the same archive."""
+    owners = {}
+    with tarfile.open(path) as tar:
+        for layer in json.loads(tar.extractfile("manifest.json").read())[0]["Layers"]:
+            with tarfile.open(fileobj=io.BytesIO(tar.extractfile(layer).read())) as tree:
+                owners.update((info.name.removeprefix("./").rstrip("/"), (info.uid, info.gid)) for info in tree)
+    return owners
 
 
 def _stack(files, tree, info):

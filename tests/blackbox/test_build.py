@@ -1,5 +1,7 @@
 """`iii image build`: a Dockerfile becomes an image, each step in a sandbox; cache, refusals with their lines, nothing left behind."""
+import gzip
 import json
+import lzma
 import os
 import pathlib
 import shutil
@@ -165,13 +167,21 @@ def test_files_of_several_pieces(data_dir, context):
     ("FROM shell\nSTOPSIGNAL x y\n", 'line 2: STOPSIGNAL: "x" is not a signal'),
     ("FROM scratch\nRUN x\n", "line 2: RUN: scratch has nothing to run"),
     ("FROM scratch\nLABEL a=b\n", "the last stage has no files"),
-    ("FROM shell\nCOPY --chown=1 a b\n", "line 2: COPY: the option --chown is not supported"),
+    ("FROM shell\nCOPY --link=1 a b\n", "line 2: COPY: the option --link is not supported"),
+    ("FROM shell\nCOPY --chown=nobody-here one.txt /x\n", 'line 2: COPY: --chown: /etc/passwd of the image has no "nobody-here"'),
+    ("FROM shell\nCOPY --chown=0:none one.txt /x\n", 'line 2: COPY: --chown: /etc/group of the image has no "none"'),
+    ("FROM shell\nCOPY --chown=4294967295 one.txt /x\n", "line 2: COPY: --chown: "),
+    ("FROM scratch\nCOPY --chown=root one.txt /x\n", "line 2: COPY: --chown: /etc/passwd of the image"),
+    ("FROM shell\nCOPY --chmod=u+x one.txt /x\n", "line 2: COPY: --chmod=u+x is not an octal mode"),
+    ("FROM shell\nADD --chmod=17777 one.txt /x\n", "line 2: ADD: --chmod=17777 is not an octal mode"),
     ("FROM shell\nCOPY missing /x\n", "line 2: COPY: missing: no such file"),
     ("FROM shell\nCOPY noise.log /x\n", "line 2: COPY: noise.log: no such file"),
     ("FROM shell\nCOPY ../x /x\n", "line 2: COPY: ../x leads out of the context"),
     ("FROM shell\nCOPY one.txt\n", "line 2: COPY: at least one source"),
-    ("FROM shell\nADD https://example.invalid/x /x\n", "line 2: ADD: https://example.invalid/x: only files of the context"),
-    ("FROM shell\nADD x.tar.gz /x\n", "line 2: ADD: x.tar.gz: archives are not unpacked"),
+    ("FROM shell\nADD https://example.invalid/x /x\n", "line 2: ADD: https://example.invalid/x: nothing is downloaded with III_PULL=never"),
+    ("FROM shell\nADD git@example.invalid:x /x\n", "line 2: ADD: git@example.invalid:x: only http and https addresses"),
+    ("FROM shell\nADD x.tar.xz /x\n", "line 2: ADD: x.tar.xz is packed by xz"),
+    ("FROM shell\nADD up.tar /x\n", 'line 2: ADD: unpack up.tar: a name with ".." is refused'),
     ("FROM shell\nENV A\n", 'line 2: ENV: "A" is not NAME=value'),
     ("FROM shell\nEXPOSE 70000\n", 'line 2: EXPOSE: "70000" is not a port'),
     ("FROM shell\nUSER a b\n", "line 2: USER: a user is expected"),
@@ -179,6 +189,8 @@ def test_files_of_several_pieces(data_dir, context):
     ("FROM shell\nRUN exit 7\n", "line 2: RUN: the command exited with code 7"),
 ])
 def test_refusals_name_the_line(data_dir, context, text, says):
+    (context / "x.tar.xz").write_bytes(lzma.compress(images.pack([images.entry("x")])))
+    (context / "up.tar").write_bytes(images.pack([images.entry("../x")]))
     (context / "Dockerfile").write_text(text)
     failed = build(data_dir, context, name="refused")
     assert failed.returncode == (3 if "no such file" in says or "no-such-image" in text else 1) and says in failed.stderr, failed.stderr
@@ -246,6 +258,94 @@ def test_layers_hold_nothing_of_the_builder(data_dir, context, tmp_path):
     after = exported(data_dir, "clean", tmp_path)[1]
     assert sorted(set(after) - set(before)) == ["etc/hostname", "etc/made", "made"] and not set(before) - set(after)
     assert after["etc/hostname"][2] == b"one"
+
+
+ATTRS = """\
+FROM people
+ARG WHO=bob
+COPY --chown=$WHO:crew --chmod=4750 one.txt /owned/deep/one.txt
+COPY --chown=1234 sub /numeric
+COPY --chown=:7 one.txt /home/group
+COPY --chown=bob one.txt /primary
+COPY --chmod=700 sub /private
+ADD --chown=bob:9 packed.tgz /unpacked
+ADD packed.tgz one.txt /unpacked
+ADD only.gz run.sh /kept/
+ADD --chown=5:6 --chmod=0600 run.sh /added
+"""
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="files of an unprivileged user's store belong to that user")
+def test_owners_modes_and_archives(data_dir, context, tmp_path):
+    people = [images.folder("etc"), images.entry("etc/passwd", b"root:x:0:0::/:/bin/sh\nbob:x:501:502::/:/bin/sh\n"), images.entry("etc/group", b"crew:x:60:bob\n"),
+              images.folder("home")]
+    people[3][0].uid = 3
+    (tmp_path / "r.tar").write_bytes(images.pack(people))
+    assert harness.run_cli("image", "import", tmp_path / "r.tar", "people", "--data-dir", data_dir).returncode == 0
+    (context / "packed.tgz").write_bytes(gzip.compress(images.pack(images.owned_entries())))
+    (context / "sub" / "l").symlink_to("two.txt")
+    (context / "only.gz").write_bytes(gzip.compress(b"not an archive"))
+    (context / "Dockerfile").write_text(ATTRS)
+    made = build(data_dir, context, name="owned")
+    assert made.returncode == 0, made.stderr
+    files = exported(data_dir, "owned", tmp_path)[1]
+    owners = images.read_owners(tmp_path / "exported.tar")
+    assert files["owned/deep/one.txt"] == ("file", 0o4750, b"one")
+    assert owners["owned"] == owners["owned/deep"] == owners["owned/deep/one.txt"] == (501, 60)
+    assert owners["numeric"] == owners["numeric/l"] == owners["numeric/two.txt"] == (1234, 1234) and files["numeric/l"] == ("link", "two.txt")
+    assert owners["home/group"] == (0, 7) and owners["home"] == (3, 0) and owners["primary"] == (501, 502)
+    assert files["private/two.txt"][1] == 0o700 and owners["private/two.txt"] == (0, 0)
+    assert files["unpacked/d/file"] == files["unpacked/d/hard"] == ("file", 0o2755, b"text") and files["unpacked/d/link"] == ("link", "file")
+    assert files["unpacked/unlisted/x.log"] == ("file", 0o600, b"x") and owners["unpacked/unlisted"] == (0, 0)
+    assert owners["unpacked/d"] == owners["unpacked/d/file"] == owners["unpacked/d/link"] == (77, 88)  # the second ADD has no --chown
+    assert files["unpacked/one.txt"][2] == b"one" and gzip.decompress(files["kept/only.gz"][2]) == b"not an archive"
+    assert files["kept/run.sh"][1] == 0o750 and files["added"][1] == 0o600 and owners["added"] == (5, 6)
+    assert build(data_dir, context, name="owned").stderr.count("from the cache") == 9
+    (context / "Dockerfile").write_text(ATTRS.replace("bob:9", "bob:8"))
+    assert build(data_dir, context, name="owned").stderr.count("from the cache") == 5
+    assert_nothing_left(data_dir)
+
+
+@pytest.fixture
+def web():
+    with images.web(b"content") as made:
+        yield made
+
+
+def test_addresses(data_dir, context, tmp_path, web):
+    web.content = gzip.compress(images.pack(images.owned_entries()))  # what is downloaded is not unpacked
+    text = f"FROM scratch\nADD {web.url}/a/file.bin?x=/y one.txt /got/\nADD --chmod=444 {web.url}/moved /moved\n"
+    (context / "Dockerfile").write_text(text)
+    made = build(data_dir, context, name="fetched", env={"III_PULL": "missing"})
+    assert made.returncode == 0, made.stderr
+    files = exported(data_dir, "fetched", tmp_path)[1]
+    assert files["got/file.bin"] == ("file", 0o600, web.content) and files["got/one.txt"][2] == b"one"
+    assert files["moved"] == ("file", 0o444, web.content)
+    again = build(data_dir, context, name="fetched", env={"III_PULL": "missing"})
+    assert again.stderr.count("from the cache") == 2
+    web.content = b"other"
+    assert "from the cache" not in build(data_dir, context, name="fetched", env={"III_PULL": "missing"}).stderr
+    assert_nothing_left(data_dir)
+
+
+@pytest.mark.parametrize("source, says, env", [
+    ("{url}/none", "/none: the server answered with status 404", {}),
+    ("{url}/a/file.bin", "has over 1000000 bytes (III_IMAGE_MAX_BYTES)", {"III_IMAGE_MAX_BYTES": "1000000"}),
+    ("{url}/a/file.bin", "nothing is downloaded with III_PULL=never", {"III_PULL": "never"}),
+    ("{url}/a/", "/a/ names no file", {}),
+    ("http://example.invalid/x", "http://example.invalid/x: plain HTTP is for loopback and the hosts in III_PLAIN_REGISTRIES", {}),
+    ("http://127.0.0.1.example.invalid/x", "plain HTTP is for loopback", {}),
+    ("https://me:secret@127.0.0.1:1/x", "an address with a password", {}),
+    ("https://127.0.0.1:1/x", "https://127.0.0.1:1: ", {}),
+    ("ftp://127.0.0.1/x", "only http and https addresses", {}),
+])
+def test_addresses_that_are_refused(data_dir, context, web, source, says, env):
+    web.content = bytes(2_000_000)
+    (context / "Dockerfile").write_text(f"FROM scratch\nADD {source.format(url=web.url)} /x/\n")
+    failed = build(data_dir, context, name="refused", env={"III_PULL": "missing", **env})
+    assert failed.returncode != 0 and "Dockerfile line 2: ADD: " in failed.stderr and says in failed.stderr, failed.stderr
+    assert "secret" not in failed.stderr.splitlines()[-1]
+    assert_nothing_left(data_dir)
 
 
 def test_steps_have_no_network_unless_asked(data_dir, context):

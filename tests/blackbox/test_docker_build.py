@@ -1,4 +1,5 @@
 """The same Dockerfiles by `docker build` and by `iii image build`: the same files and the same configuration; and docker load of our exports."""
+import gzip
 import os
 import shutil
 import subprocess
@@ -66,6 +67,23 @@ RUN rm a.txt && mkdir sub/new && chmod 700 sub
 """
 
 
+ADDED = """\
+FROM company/base
+COPY --chown=nobody:root a.txt /owned/deep/a.txt
+COPY --chown=1234 sub /numeric
+COPY --chown=nobody:nogroup l*nk /linked/
+COPY link sub /linked/
+COPY link /linked-as
+COPY --chown=12:34 sub /etc/sub
+ADD packed.tar /unpacked
+ADD packed.tgz a.txt /unpacked/again/
+ADD only.gz /kept/
+ADD --chown=5:6 a.txt /added
+ADD --chown=7:8 {url}/a/file.bin?x=/y a.txt /fetched/
+ADD {url}/moved /fetched-as
+"""
+
+
 @pytest.fixture(scope="module")
 def engine():
     with dockerkit.Engine() as made:
@@ -89,8 +107,8 @@ def store(docker, tmp_path_factory):
     """store(*args) runs `iii image …` on a store that has the engine's images."""
     home = tmp_path_factory.mktemp("store")
 
-    def run(*args):
-        done = harness.run_cli("image", *args, "--data-dir", home / "data", env={"III_PULL": "never", "HOME": home})
+    def run(*args, pull="never"):
+        done = harness.run_cli("image", *args, "--data-dir", home / "data", env={"III_PULL": pull, "HOME": home})
         assert done.returncode == 0, done.stderr
         return done
     for name in ("company/base", "company/other"):
@@ -113,12 +131,12 @@ def context(tmp_path):
     return made
 
 
-def of_both(docker, store, context, tmp_path, text, *flags):
+def of_both(docker, store, context, tmp_path, text, *flags, pull="never"):
     """(config, files) by Docker, then by us."""
     (context / "Dockerfile").write_text(text)
     docker("build", "--network=none", "--no-cache", "-t", "made:theirs", *flags, context)
     docker("save", "-o", tmp_path / "theirs.tar", "made:theirs")
-    store("build", "-t", "made:ours", *flags, context)
+    store("build", "-t", "made:ours", *flags, context, pull=pull)
     store("export", "made:ours", tmp_path / "ours.tar")
     return [images.read_archive(tmp_path / name) for name in ("theirs.tar", "ours.tar")]
 
@@ -136,6 +154,19 @@ def test_the_same_files(docker, store, context, tmp_path):
     differ = {path: (theirs.get(path), ours.get(path)) for path in {*theirs, *ours} - OF_A_MACHINE if theirs.get(path) != ours.get(path)}
     assert differ == {}
     assert {path for path in ours if path in OF_A_MACHINE} == {path for path in theirs if path in OF_A_MACHINE}
+
+
+def test_the_same_owners_and_archives(docker, store, context, tmp_path):
+    (context / "packed.tar").write_bytes(images.pack(images.owned_entries()))
+    (context / "packed.tgz").write_bytes(gzip.compress(images.pack(images.owned_entries())))
+    (context / "only.gz").write_bytes(gzip.compress(b"not an archive"))
+    with images.web(gzip.compress(images.pack(images.owned_entries()))) as web:
+        (_, theirs), (_, ours) = of_both(docker, store, context, tmp_path, ADDED.format(url=web.url), pull="missing")
+    differ = {path: (theirs.get(path), ours.get(path)) for path in {*theirs, *ours} - OF_A_MACHINE if theirs.get(path) != ours.get(path)}
+    assert differ == {}
+    of_theirs, of_ours = (images.read_owners(tmp_path / name) for name in ("theirs.tar", "ours.tar"))
+    new = [path for path in of_theirs if path.split("/")[0] in ("owned", "numeric", "linked", "unpacked", "kept", "added", "fetched", "fetched-as") or path.startswith("etc/sub")]
+    assert len(new) > 15 and {path: of_ours.get(path) for path in new} == {path: of_theirs[path] for path in new}
 
 
 def test_an_engine_loads_our_export(docker, store, engine, context, tmp_path):

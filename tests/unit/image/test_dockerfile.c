@@ -44,7 +44,7 @@ TEST(refuses_with_the_line)
         { "FROM a\nHEALTHCHECK --period=1s CMD x\n", "line 2: HEALTHCHECK: the option --period is not supported" },
         { "FROM a\nCOPY --from a b\n", "line 2: COPY: the option --from needs a value: --from=" },
         { "FROM a\nCOPY --from=x\n", "line 2: COPY needs an argument" },
-        { "FROM a\nCOPY --chown=1:1 a b\n", "line 2: COPY: the option --chown is not supported" },
+        { "FROM a\nCOPY --link=1 a b\n", "line 2: COPY: the option --link is not supported" },
         { "FROM a\nRUN --mount=type=cache ls\n", "line 2: RUN: the option --mount is not supported" },
         { "FROM a\nRUN cat <<E\ntext\n E\n", "line 2: the text <<E has no end: a line E is missing" },
         { "FROM a\nCOPY <<E <<F /x\nE\ntext\n", "line 2: the text <<F has no end" },
