@@ -97,7 +97,7 @@ RERUN_MAX = 8
 STUCK_S = 300  # a test that runs for longer shows where it is, for the report of a step that reaches its limit
 WORKERS, SIDE_WORKERS = 4, 2  # test files at the same time, in the first lane and in the one beside it
 # These take longest and begin first, so that the others fill the end.
-LONG = ("mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
+LONG = ("iii_sdk", "mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
         "leak", "contexts", "damaged_state", "faults")
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
@@ -552,6 +552,8 @@ def stages(tally, beside, wanted, args):
     built = build(tally)
     if "sdk" in wanted:
         beside.add([sys.executable, str(CONTRACT / "sdkkit.py")])
+    if "blackbox" in wanted:
+        beside.add([sys.executable, str(BLACKBOX[0] / "publishedkit.py")])
     sanitized = beside.add(*build_argvs(ASAN, ASAN_OPTIONS)) if "asan" in wanted else None
     tidy = beside.add([sys.executable, "tools/lint.py", "--only", "tidy", "--all", *([] if args.all else ["--light"])]) if "lint" in wanted and built else None
     beside.thread.start()

@@ -12,20 +12,20 @@ HOME = harness.ROOT / "build" / "node"
 INSTALL_S = 180
 
 
-def install(package, version):
-    """Skips the test when npm or its registry cannot be reached."""
+def install(package, version, home=HOME):
+    """Skips the test when npm or its registry cannot be reached. Two versions of a package need two folders."""
     if not shutil.which("npm") or not shutil.which("node"):
         pytest.skip("needs node and npm: run ./dev setup")
-    HOME.mkdir(parents=True, exist_ok=True)
-    with open(HOME / ".lock", "w") as lock:
+    home.mkdir(parents=True, exist_ok=True)
+    with open(home / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (HOME / "node_modules" / package / "package.json").exists():
-            return HOME
-        done = subprocess.run(["npm", "install", "--prefix", str(HOME), "--no-audit", "--no-fund", "--ignore-scripts",
+        if (home / "node_modules" / package / "package.json").exists():
+            return home
+        done = subprocess.run(["npm", "install", "--prefix", str(home), "--no-audit", "--no-fund", "--ignore-scripts",
                                "--loglevel=error", f"{package}@{version}"], capture_output=True, text=True, timeout=INSTALL_S, check=False)
         if done.returncode != 0:
             pytest.skip(f"npm cannot install {package}: {done.stderr.strip()[-300:]}")
-    return HOME
+    return home
 
 
 def command(home, script, *args):

@@ -17,8 +17,7 @@ import pytest
 
 import harness
 import leak
-import nodekit
-import test_iii_sdk
+import publishedkit
 import test_rootless
 
 DOCS = harness.ROOT / "docs"
@@ -108,8 +107,8 @@ PROGRAMS = [(page, text) for page in sorted(WRITTEN) for language, text, _ in fe
 
 @pytest.mark.parametrize("page,text", PROGRAMS, ids=[page.stem for page, _ in PROGRAMS])
 def test_the_program_of(page, text, server):
-    home = nodekit.install("iii-sdk", test_iii_sdk.VERSION)
-    assert f"iii-sdk@{test_iii_sdk.VERSION}" in text, f"{page.name} names another version of iii-sdk"
+    home, version = publishedkit.node_home(), publishedkit.VERSIONS["node"][0]
+    assert f"iii-sdk@{version}" in text, f"{page.name} names another version of iii-sdk"
     done = subprocess.run(["node", "--input-type=module", "-"], input=text.replace(USUAL_ENGINE, f"ws://127.0.0.1:{server.engine_port}"),
                           capture_output=True, text=True, cwd=home, check=False, timeout=harness.DEADLINE_S * 2)
     expected = re.findall(r"^// → (.*)$", text, re.M)

@@ -1,4 +1,7 @@
-"""The published npm package iii-sdk against this server, unchanged."""
+"""The published packages iii-sdk of npm, PyPI and crates.io against this server, unchanged.
+
+One program a language (sdk/scenario.*) does the same things in the same order; SAID has what each version must print. More of npm's newest
+is below: large bodies, many calls, a server that is restarted."""
 import json
 import subprocess
 
@@ -6,15 +9,104 @@ import pytest
 
 import harness
 import nodekit
+import publishedkit
 from engineclient import Failed, Worker
+from test_engine_http_functions import Target
+from test_engine_streams import free_port
 
-VERSION = "0.22.1"
 MIB = 1 << 20
+KEY = {"stream_name": "sdk", "group_id": "g", "item_id": "i"}
+MINE = {**KEY, "stream_name": "sdk-mine"}
+OPS = [{"type": "increment", "path": "n", "by": 2}, {"type": "append", "path": "s", "value": "a"}, {"type": "append", "path": "s", "value": "b"},
+       {"type": "increment", "path": "s", "by": 1}]
+NOT_NUMBER = {"op_index": 3, "code": "increment.not_number"}
+# (function, payload, result); a missing result is null in every client.
+CALLS = {
+    "state": [
+        ("state::set", {"scope": "sdk", "key": "k", "value": {"n": 1}}, {"old_value": None, "new_value": {"n": 1}}),
+        ("state::get", {"scope": "sdk", "key": "k"}, {"n": 1}),
+        ("state::get", {"scope": "sdk", "key": "missing"}, None),
+        ("state::update", {"scope": "sdk", "key": "k", "ops": OPS}, {"old_value": {"n": 1}, "new_value": {"n": 3, "s": "ab"}, "errors": [NOT_NUMBER]}),
+        ("state::list", {"scope": "sdk"}, [{"n": 3, "s": "ab"}]),
+        ("state::list_groups", {}, {"groups": ["sdk"]}),
+        ("state::delete", {"scope": "sdk", "key": "k"}, {"n": 3, "s": "ab"}),
+        ("state::delete", {"scope": "sdk", "key": "k"}, None),
+        ("state::get", {"scope": 5}, {"code": "deserialization_error"}),
+    ],
+    "streams": [
+        ("stream::set", {**KEY, "data": {"n": 1}}, {"old_value": None, "new_value": {"n": 1}}),
+        ("stream::get", KEY, {"n": 1}),
+        ("stream::get", {**KEY, "item_id": "missing"}, None),
+        ("stream::update", {**KEY, "ops": OPS[:3]}, {"old_value": {"n": 1}, "new_value": {"n": 3, "s": "ab"}}),
+        ("stream::list", {"stream_name": "sdk", "group_id": "g"}, [{"n": 3, "s": "ab"}]),
+        ("stream::list_groups", {"stream_name": "sdk"}, ["g"]),
+        ("stream::send", {"stream_name": "sdk", "group_id": "g", "type": "t", "data": 1}, None),
+        ("stream::delete", KEY, {"old_value": {"n": 3, "s": "ab"}}),
+        ("stream::delete", KEY, {"old_value": None}),
+        ("stream::get", MINE, {"mine": "i"}),
+        ("stream::set", {**MINE, "data": 1}, {"old_value": None, "new_value": 1}),
+        ("stream::list_all", {}, {"stream": [], "count": 0}),
+    ],
+}
+SAID = {
+    "functions": {"add": {"sum": 5, "caller": True}, "throws": {"code": "invocation_failed"}, "gone": {"code": "function_not_found"},
+                  "listed": ["sdk::add", "sdk::throws"]},
+    "queues": {"receipt": True, "seen": [1, 2]},
+    "state": [result for _, _, result in CALLS["state"]],
+    "streams": [result for _, _, result in CALLS["streams"]],
+    "triggers": {"left": [], "topic": {"hot": True}, "state": "state:created", "stream": {"type": "create", "data": 1}, "status": 201,
+                 "page": {"hello": "you", "got": {"n": 1}}},
+    "channels": {"up": True, "emitted": True, "down": True, "texts": ["first"]},
+    "http": {"answer": {"ok": True}, "closed": {"code": "http_request_failed"}, "listed": True, "gone": {"code": "function_not_found"}},
+    "rbac": {"add": {"sum": 2, "caller": True}, "denied": {"code": "FORBIDDEN"}, "listed": ["sdk::add"], "prefixed": {"from": "guest"}, "asked": ["acme"],
+             "hooked": ["guest::one", "acme"]},
+}
 
+
+@pytest.fixture(scope="module", params=[(language, version) for language, versions in publishedkit.VERSIONS.items() for version in versions],
+                ids="-".join)
+def client(request, tmp_path_factory):
+    """What the program of one client printed, and the requests that its HTTP function caused."""
+    argv, env = publishedkit.command(*request.param)
+    target, listener, config = Target(), free_port(), tmp_path_factory.mktemp("sdk") / "config.yaml"
+    config.write_text(json.dumps({"workers": [
+        {"name": "iii-http-functions", "config": {"security": {"block_private_ips": False, "require_https": False}}},
+        {"name": "iii-worker-manager", "config": {"port": listener, "host": "127.0.0.1", "rbac": {
+            "auth_function_id": "sdk::auth", "on_function_registration_function_id": "sdk::on_function"}}}]}))
+    plan = json.dumps({name: [(function, payload) for function, payload, _ in calls] for name, calls in CALLS.items()})
+    with harness.Server(flags=["--config", str(config)]) as server:
+        argv += [f"ws://127.0.0.1:{server.engine_port}", f"http://127.0.0.1:{server.port}", f"ws://127.0.0.1:{listener}", target.url, plan]
+        done = subprocess.run(argv, env={**env, "OTEL_ENABLED": "false"}, capture_output=True, text=True, timeout=harness.DEADLINE_S * 4, check=False)
+    target.close()
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = {}
+    for line in done.stdout.splitlines():  # the packages have things to say themselves
+        if line.startswith('{"'):
+            said.update(json.loads(line))
+    return said, list(target.seen.queue), done.stderr
+
+
+def plain(said):
+    """Without the texts of errors, which are for people."""
+    if isinstance(said, dict):
+        return {key: plain(value) for key, value in said.items() if not (key in ("message", "doc_url") and "op_index" in said)}
+    return [plain(one) for one in said] if isinstance(said, list) else said
+
+
+@pytest.mark.parametrize("scenario", SAID)
+def test_scenario(client, scenario):
+    said, requests, stderr = client
+    assert plain(said.get(scenario)) == SAID[scenario], stderr[-2000:]
+    if scenario == "http":
+        [(method, path, headers, body)] = requests
+        assert (method, path, headers["X-Mine"], json.loads(body)["n"]) == ("PUT", "/remote?a=1", "sdk", 1)
+
+
+# --- more of npm's newest ---
 
 @pytest.fixture(scope="module")
 def home():
-    return nodekit.install("iii-sdk", VERSION)
+    return publishedkit.node_home()
 
 
 def run(home, server, what):
