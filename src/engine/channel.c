@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "base/map.h"
+#include "engine/share.h"
 #include "http/url.h"
 #include "http/ws.h"
 #include "http/ws_closing.h"
@@ -48,7 +49,7 @@ struct item {
 struct channel {
     unsigned magic;
     struct channel_hub *hub;
-    char id[UUID_MAX], key[UUID_MAX];
+    char id[UUID_MAX], key[UUID_MAX], tenant[SHARE_TENANT_MAX];
     struct end writer, reader;
     struct channel_events events;
     void *arg;
@@ -68,6 +69,7 @@ struct channel_hub {
     struct ws_closing *parting;
     int64_t claim_ms;
     size_t waiting_bytes; /* of all channels */
+    struct share *share;
 };
 
 /* --- life --- */
@@ -104,6 +106,18 @@ struct channel *channel_new(struct channel_hub *h, enum channel_end local, const
     return c;
 }
 
+struct channel *channel_new_for(struct channel_hub *h, const char *tenant, struct err *err)
+{
+    if (map_count(h->channels) >= CHANNEL_MAX || !share_take(h->share, tenant, 1)) {
+        (void)err_set(err, ERR_CAPACITY, 0, "limit of %d open channels, or %d of one tenant, reached", CHANNEL_MAX,
+                      CHANNEL_MAX / SHARE_PARTS);
+        return NULL;
+    }
+    struct channel *c = channel_new(h, 0, NULL, NULL);
+    (void)snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
+    return c;
+}
+
 static void channel_release(struct end *e, int code, const char *reason)
 {
     struct ws *w = STEAL(e->ws);
@@ -134,6 +148,7 @@ static void channel_drop(struct channel *c, int code, const char *reason)
     assert(c->magic == CHANNEL_MAGIC);
     c->magic = 0;
     (void)map_remove(c->hub->channels, c->id);
+    share_give(c->hub->share, c->tenant, 1);
     channel_release(&c->writer, code, reason);
     channel_release(&c->reader, code, reason);
     for (struct item *i; (i = item_take(c));)
@@ -173,6 +188,7 @@ struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms)
     h->claim_ms = claim_ms;
     h->channels = map_new();
     h->parting = ws_closing_new();
+    h->share = share_new(CHANNEL_MAX);
     h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, hub_sweep, h);
     return h;
 }
@@ -186,6 +202,7 @@ struct channel_hub *channel_hub_free(struct channel_hub *h)
     map_free(h->channels);
     ws_closing_free(h->parting);
     timer_free(h->sweep);
+    share_free(h->share);
     free(h);
     return NULL;
 }

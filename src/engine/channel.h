@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/json.h"
 #include "http/server.h"
 #include "loop/loop.h"
 
+#define CHANNEL_MAX         10000  /* open at the same time */
 #define CHANNEL_FRAME_BYTES 65536  /* larger writes are split into frames of this size */
 #define CHANNEL_CLAIM_MS    300000 /* an end that is not claimed in this time ends the channel */
 /* Messages that wait for a reader, of 64 KiB on average; then the writer is paused. */
@@ -43,6 +45,8 @@ struct channel_events {
 
 /* local: the end that is held here; 0 when clients hold both (ev may be NULL then). */
 struct channel *channel_new(struct channel_hub *h, enum channel_end local, const struct channel_events *ev, void *arg);
+/* One whose both ends clients hold, out of the tenant's share ("": the operator). NULL with err: too many are open. */
+struct channel *channel_new_for(struct channel_hub *h, const char *tenant, struct err *err);
 void channel_set_buffer(struct channel *c, int64_t items); /* brought into 1 to CHANNEL_BUFFER_MAX */
 /* {channel_id, access_key, direction} for the client that will hold that end. Caller owns. */
 json_t *channel_ref_json(const struct channel *c, enum channel_end end);

@@ -68,6 +68,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->workers = map_new();
     e->calls = map_new();
     e->parting = ws_closing_new();
+    e->connections = share_new(ENGINE_WORKERS_MAX);
+    e->subscriber_share = share_new(STREAM_SOCKET_MAX);
     LIST_INIT(&e->inside);
     LIST_INIT(&e->ends);
     LIST_INIT(&e->telemetry);
@@ -126,6 +128,8 @@ struct engine *engine_free(struct engine *e)
     map_free(e->workers);
     map_free(e->calls);
     ws_closing_free(e->parting);
+    share_free(e->connections);
+    share_free(e->subscriber_share);
     timer_free(e->ping_timer);
     free(e->name);
     free(e->version);
@@ -181,7 +185,10 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
     if (c->outside)
         remote_engine_invoke(c->outside, "engine::channels::create", NULL, channel_ready, n);
     else
-        engine_invoke(c->engine, "engine::channels::create", NULL, NULL, channel_ready, n);
+        invocation_start(c->engine, &(struct invocation){ .function_id = "engine::channels::create",
+                                                          .tenant = c->tenant,
+                                                          .done = channel_ready,
+                                                          .arg = n });
 }
 
 /* --- the port --- */

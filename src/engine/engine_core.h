@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/uuid.h"
 #include "engine/engine.h"
+#include "engine/share.h"
 
 #define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024) /* bytes of one message; the contract asks for 16 MiB */
 #define ENGINE_WORKERS_MAX   10000              /* concurrent connections: more get 503 */
@@ -14,9 +15,8 @@
 #define ENGINE_TYPES_MAX     1000               /* trigger types of one worker */
 #define ENGINE_CALLS_MAX     10000              /* unanswered calls of one worker */
 #define ENGINE_BACKLOG_MAX \
-    (32 * 1024 * 1024)            /* bytes queued for a worker that does not read: it gets no calls meanwhile */
-#define ENGINE_CHANNELS_MAX 10000 /* concurrent channels */
-#define ENGINE_NAME_CHARS   280   /* characters of names and descriptions that workers give themselves */
+    (32 * 1024 * 1024)        /* bytes queued for a worker that does not read: it gets no calls meanwhile */
+#define ENGINE_NAME_CHARS 280 /* characters of names and descriptions that workers give themselves */
 
 struct worker;
 struct outside;
@@ -56,14 +56,15 @@ struct engine_call {
     struct engine *engine;
     char id[UUID_MAX]; /* the id that its executor knows */
     char *function_id;
-    char *echo_id;                /* what the caller called, when a middleware gets the call; or NULL */
-    char *traceparent;            /* W3C trace context of the caller; or NULL */
-    char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no reply wanted */
-    struct worker *caller;        /* NULL: this process, a trigger, or gone */
-    struct worker *executor;      /* NULL: this process */
-    char caller_worker[UUID_MAX]; /* "" when no worker called */
-    char identity[ENGINE_ID_MAX]; /* of that worker */
-    char peer[64];                /* its address */
+    char *echo_id;                 /* what the caller called, when a middleware gets the call; or NULL */
+    char *traceparent;             /* W3C trace context of the caller; or NULL */
+    char *caller_id;               /* the caller's own invocation id, as it spells it; NULL: no reply wanted */
+    struct worker *caller;         /* NULL: this process, a trigger, or gone */
+    struct worker *executor;       /* NULL: this process */
+    char caller_worker[UUID_MAX];  /* "" when no worker called */
+    char identity[ENGINE_ID_MAX];  /* of that worker */
+    char tenant[SHARE_TENANT_MAX]; /* whose share it uses; "": the operator */
+    char peer[64];                 /* its address */
     bool has_identity;
     engine_done_fn *done; /* a caller in this process */
     void *done_arg;
@@ -102,6 +103,7 @@ struct engine {
     LIST_HEAD(exchange_list, exchange) exchanges;
     LIST_HEAD(telemetry_list, telemetry) telemetry;
     size_t n_telemetry;
+    struct share *connections; /* of workers and telemetry */
     LIST_HEAD(http_call_list, http_call) http_calls;
     struct ws_closing *parting;
     struct timer *ping_timer;
@@ -113,6 +115,7 @@ struct engine {
     size_t n_listeners;
     LIST_HEAD(subscriber_list, subscriber) subscribers; /* of streams */
     size_t n_subscribers;
+    struct share *subscriber_share;
     struct enqueue *enqueue;
     struct presence *presence;
     struct http_route *http_route;

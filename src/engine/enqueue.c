@@ -23,7 +23,7 @@
 #define DEAD        "engine_dead"
 #define PAUSE_MAX   (10 * 60 * 1000)
 #define RETRIES_MAX 100
-#define LANES_MAX   10000
+#define LANES_MAX   ENQUEUE_JOBS_MAX /* one that nobody is bound to has a job: the share of jobs is one of these, too */
 
 TAILQ_HEAD(job_list, job);
 
@@ -63,6 +63,7 @@ struct enqueue {
     struct job_list delayed;
     struct timer *timer;
     struct binding_set subscribers;
+    struct share *share; /* of the jobs */
     bool is_pump_due, is_over;
 };
 
@@ -107,6 +108,11 @@ static int make_room(struct enqueue *q, const char *name, struct err *err)
     return err_set(err, ERR_CAPACITY, 0, "limit of %d queues reached", LANES_MAX);
 }
 
+static const char *tenant_of(const struct job *j)
+{
+    return json_get_str(j->doc, "tenant", "");
+}
+
 static const char *function_of(const struct job *j)
 {
     return json_get_str(j->doc, "function_id", NULL);
@@ -129,6 +135,7 @@ static struct job *job_new(struct enqueue *q, const char *id, json_t *doc)
 static void job_free(struct job *j)
 {
     (void)map_remove(j->queue->jobs, j->id);
+    share_give(j->queue->share, tenant_of(j), 1);
     j->lane->n_jobs--;
     json_decref(j->doc);
     free(j);
@@ -316,9 +323,11 @@ static int queue_add(struct enqueue *q, const struct enqueue_job *w, const char 
 {
     if (map_count(q->jobs) >= ENQUEUE_JOBS_MAX)
         return err_set(err, ERR_CAPACITY, 0, "limit of %d queued jobs reached", ENQUEUE_JOBS_MAX);
+    const char *tenant = w->tenant ? w->tenant : "";
+    if (!share_take(q->share, tenant, 1))
+        return err_set(err, ERR_CAPACITY, 0, "limit of %d queued jobs of one tenant reached",
+                       ENQUEUE_JOBS_MAX / SHARE_PARTS);
     int r = make_room(q, w->queue, err);
-    if (r < 0)
-        return r;
     uuid_new(out);
     JSON_OWNED doc = json_object();
     message_set_str(doc, "queue", w->queue);
@@ -328,11 +337,15 @@ static int queue_add(struct enqueue *q, const struct enqueue_job *w, const char 
     message_set(doc, "metadata", w->metadata);
     message_set_str(doc, "traceparent", w->traceparent);
     message_set_str(doc, "baggage", w->baggage);
+    message_set_str(doc, "tenant", *tenant ? tenant : NULL);
     (void)json_object_set_new(doc, "tries", json_integer(0));
     (void)json_object_set_new(doc, "enqueued_at", json_integer(clock_wall_ms()));
-    r = store_put(q->engine->store, JOBS, out, doc, err);
-    if (r < 0)
+    if (r == 0)
+        r = store_put(q->engine->store, JOBS, out, doc, err);
+    if (r < 0) {
+        share_give(q->share, tenant, 1);
         return r;
+    }
     pump_later(job_new(q, out, STEAL(doc))->lane, q);
     return 0;
 }
@@ -354,7 +367,8 @@ static void enqueue_fn(void *arg, struct engine_call *c, json_t *payload)
     struct enqueue_job job = { .queue = json_get_str(payload, "queue", NULL),
                                .function_id = json_get_str(payload, "function_id", NULL),
                                .data = data ? data : none,
-                               .metadata = json_get(payload, "metadata") };
+                               .metadata = json_get(payload, "metadata"),
+                               .tenant = c->tenant };
     if (!job.queue || !*job.queue || !job.function_id || !*job.function_id) {
         engine_fail(c, "deserialization_error", "engine::queue::enqueue needs queue and function_id");
         return;
@@ -374,7 +388,7 @@ static char *topic_lane(const char *topic, const char *function_id)
 }
 
 /* Each subscribed function gets its own job; without one the message waits for the first subscriber. */
-static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct err *err)
+static int publish_to(struct enqueue *q, const struct engine_call *c, const char *topic, json_t *data, struct err *err)
 {
     char id[UUID_MAX];
     int r = 0;
@@ -385,7 +399,7 @@ static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct
             continue;
         CLEANUP(free_p) char *lane = topic_lane(topic, b->function_id);
         struct enqueue_job job = {
-            .queue = lane, .function_id = b->function_id, .data = data, .metadata = b->metadata
+            .queue = lane, .function_id = b->function_id, .data = data, .metadata = b->metadata, .tenant = c->tenant
         };
         has_any = true;
         r = queue_add(q, &job, topic, id, err);
@@ -393,7 +407,7 @@ static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct
     if (has_any || r < 0)
         return r;
     CLEANUP(free_p) char *lane = topic_lane(topic, "");
-    struct enqueue_job job = { .queue = lane, .data = data };
+    struct enqueue_job job = { .queue = lane, .data = data, .tenant = c->tenant };
     return queue_add(q, &job, topic, id, err);
 }
 
@@ -406,7 +420,7 @@ static void queue_publish(void *arg, struct engine_call *c, json_t *payload)
     JSON_OWNED none = json_null();
     if (!topic || !*topic)
         engine_fail(c, "deserialization_error", "iii::durable::publish needs topic, a non-empty string");
-    else if (publish_to(e->enqueue, topic, data ? data : none, &err) < 0)
+    else if (publish_to(e->enqueue, c, topic, data ? data : none, &err) < 0)
         engine_fail(c, "enqueue_error", "%s", err.msg);
     else
         engine_ok(c, json_null());
@@ -546,8 +560,11 @@ static void queue_redrive(void *arg, struct engine_call *c, json_t *payload)
 static bool load_job(void *arg, const char *key, json_t *doc)
 {
     char id[UUID_MAX];
-    if (uuid_parse(key, id))
-        pump_later(job_new(arg, id, json_incref(doc))->lane, arg);
+    if (uuid_parse(key, id)) {
+        struct job *j = job_new(arg, id, json_incref(doc));
+        (void)share_take(j->queue->share, tenant_of(j), 1); /* what is in the store stays, even over a smaller limit */
+        pump_later(j->lane, arg);
+    }
     return true;
 }
 
@@ -559,6 +576,7 @@ void enqueue_init(struct engine *e)
     q->jobs = map_new();
     q->lanes = map_new();
     q->shelves = map_new();
+    q->share = share_new(ENQUEUE_JOBS_MAX);
     TAILQ_INIT(&q->due);
     TAILQ_INIT(&q->delayed);
     q->timer = timer_new(e->loop, -1, 0, queue_tick, q);
@@ -593,6 +611,7 @@ void enqueue_done(struct engine *e)
     map_free(q->jobs);
     map_free(q->lanes);
     map_free(q->shelves);
+    share_free(q->share);
     binding_set_done(&q->subscribers);
     timer_free(q->timer);
     free(q);

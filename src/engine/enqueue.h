@@ -17,6 +17,7 @@ struct enqueue_job { /* all borrowed */
     const char *queue, *function_id;
     json_t *data, *metadata;
     const char *traceparent, *baggage;
+    const char *tenant; /* whose share it uses; NULL: the operator's */
 };
 
 void enqueue_init(struct engine *e); /* loads the jobs in the store */

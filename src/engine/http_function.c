@@ -43,7 +43,7 @@ struct http_call {
     LIST_ENTRY(http_call) link;
     struct engine_call *call;
     struct http_client *client;
-    char owner[UUID_MAX];
+    char owner[UUID_MAX], tenant[SHARE_TENANT_MAX]; /* of the function */
     struct buf body;
     bool has_head;
 };
@@ -343,14 +343,14 @@ static json_t *request_lines(const struct http_function *f, const char *function
 }
 
 /* Whether another request for functions of that worker may start. */
-static bool has_room(const struct engine *e, const char *owner)
+static bool has_room(const struct engine *e, const struct worker *owner)
 {
     size_t all = 0, its = 0;
     const struct http_call *h;
     LIST_FOREACH(h, &e->http_calls, link)
     {
         all++;
-        its += strcmp(h->owner, owner) == 0;
+        its += strcmp(h->owner, owner->id) == 0 || (*owner->tenant && strcmp(h->tenant, owner->tenant) == 0);
     }
     return all < HTTP_FUNCTION_CALLS_MAX && its < HTTP_FUNCTION_OWNER_MAX;
 }
@@ -371,9 +371,9 @@ void http_function_call(void *arg, struct engine_call *c, json_t *payload)
         engine_fail(c, "url_validation_failed", "%s", err.msg);
         return;
     }
-    if (!has_room(e, fn->owner->id)) {
+    if (!has_room(e, fn->owner)) {
         engine_fail(c, "http_request_failed",
-                    "limit of %d concurrent requests for the functions of one worker, or %d in all, reached",
+                    "limit of %d concurrent requests for the functions of one worker or tenant, or %d in all, reached",
                     HTTP_FUNCTION_OWNER_MAX, HTTP_FUNCTION_CALLS_MAX);
         return;
     }
@@ -385,6 +385,7 @@ void http_function_call(void *arg, struct engine_call *c, json_t *payload)
     struct http_call *h = xzalloc(sizeof(*h));
     *h = (struct http_call){ .call = c, .body = BUF_INIT(HTTP_FUNCTION_BODY_MAX) };
     (void)memcpy(h->owner, fn->owner->id, UUID_MAX);
+    (void)memcpy(h->tenant, fn->owner->tenant, SHARE_TENANT_MAX);
     LIST_INSERT_HEAD(&e->http_calls, h, link);
     const struct http_client_request request = {
         .method = f->method,

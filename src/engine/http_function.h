@@ -7,7 +7,7 @@
 #include "engine/engine_core.h"
 
 #define HTTP_FUNCTION_CALLS_MAX  1000               /* concurrent requests */
-#define HTTP_FUNCTION_OWNER_MAX  250                /* of them for the functions of one worker */
+#define HTTP_FUNCTION_OWNER_MAX  250                /* of them for the functions of one worker, and of one tenant */
 #define HTTP_FUNCTION_BODY_MAX   (16 * 1024 * 1024) /* bytes of a response */
 #define HTTP_FUNCTION_TIMEOUT_MS 30000              /* unless the registration says so; at most twice as long */
 #define HTTP_FUNCTION_HEADERS    64                 /* headers of a registration */

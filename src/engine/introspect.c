@@ -490,11 +490,12 @@ static void unregister_trigger(void *arg, struct engine_call *c, json_t *payload
 static void channels_create(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
-    if (channel_hub_count(e->channels) >= ENGINE_CHANNELS_MAX) {
-        engine_fail(c, "invocation_failed", "limit of %d open channels reached", ENGINE_CHANNELS_MAX);
+    struct err err = ERR_INIT;
+    struct channel *made = channel_new_for(e->channels, c->tenant, &err);
+    if (!made) {
+        engine_fail(c, "invocation_failed", "%s", err.msg);
         return;
     }
-    struct channel *made = channel_new(e->channels, 0, NULL, NULL);
     channel_set_buffer(made, json_get_int(payload, "buffer_size", CHANNEL_BUFFER_DEFAULT));
     engine_ok(c, json_pack("{s:o, s:o}", "writer", channel_ref_json(made, CHANNEL_WRITER), "reader",
                            channel_ref_json(made, CHANNEL_READER)));

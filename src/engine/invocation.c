@@ -44,6 +44,7 @@ static struct engine_call *call_new(struct engine *e, const struct invocation *i
     c->outside = i->outside;
     c->payload = i->payload ? json_incref(i->payload) : json_object();
     c->metadata = json_incref(i->metadata);
+    (void)snprintf(c->tenant, sizeof(c->tenant), "%s", i->caller ? i->caller->tenant : i->tenant ? i->tenant : "");
     if (c->caller) {
         (void)memcpy(c->caller_worker, c->caller->id, UUID_MAX);
         (void)memcpy(c->identity, c->caller->identity, sizeof(c->identity));
@@ -315,7 +316,8 @@ static void enqueue_call(struct worker *w, const struct message *m)
                                .data = m->data ? m->data : empty,
                                .metadata = m->metadata,
                                .traceparent = m->traceparent,
-                               .baggage = m->baggage };
+                               .baggage = m->baggage,
+                               .tenant = w->tenant };
     JSON_OWNED receipt = enqueue_add(w->engine->enqueue, &job, &err);
     struct outcome o = { .result = receipt };
     if (!receipt)

@@ -12,6 +12,7 @@ struct invocation {
     json_t *payload, *metadata; /* borrowed; payload NULL: {} */
     const char *traceparent, *baggage;
     struct worker *caller;
+    const char *tenant;    /* when no worker calls; NULL: the operator */
     const char *caller_id; /* NULL: no reply wanted */
     engine_done_fn *done;
     void *arg;

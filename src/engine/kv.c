@@ -19,6 +19,7 @@
 
 struct kv {
     struct binding_set watchers;
+    struct share *scopes;
     size_t value_max; /* bytes; 0: the limit of value_store.h */
 };
 
@@ -91,7 +92,8 @@ static bool read_place(struct engine_call *c, const json_t *payload, bool has_ke
         return false;
     }
     ret->store_scope = xasprintf(PREFIX "%s", scope);
-    ret->at = (struct value_place){ c->engine->store, ret->store_scope, key, SCOPES, scope };
+    ret->at = (struct value_place){ c->engine->store,      ret->store_scope, key, SCOPES, scope,
+                                    c->engine->kv->scopes, c->tenant };
     return true;
 }
 
@@ -210,6 +212,8 @@ void kv_init(struct engine *e)
 {
     e->kv = xzalloc(sizeof(*e->kv));
     e->kv->value_max = (size_t)json_get_int(engine_config_of(e->config, "iii-state"), "max_value_bytes", 0);
+    e->kv->scopes = share_new(VALUE_STORE_GROUPS_MAX);
+    value_store_count(e->store, SCOPES, e->kv->scopes);
     trigger_add_provider(e, &state_type);
     registry_add_inside(e, "state::set", "Set a value: {scope, key, value}", state_set, e);
     registry_add_inside(e, "state::get", "Get a value: {scope, key}", state_get, e);
@@ -223,6 +227,7 @@ void kv_init(struct engine *e)
 void kv_done(struct engine *e)
 {
     binding_set_done(&e->kv->watchers);
+    share_free(e->kv->scopes);
     free(e->kv);
     e->kv = NULL;
 }

@@ -1,5 +1,6 @@
 #include "engine/listener.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,14 +62,20 @@ static struct http_body_rule listener_head(void *arg, struct http_req *r)
 static void listener_admit(struct listener *l, struct http_req *r, struct worker_pass *pass)
 {
     struct engine *e = l->engine;
+    const char *tenant = *session_tenant(pass->session) || pass->verdict != ENGINE_LIMITED
+                             ? session_tenant(pass->session)
+                             : pass->identity;
+    (void)snprintf(pass->tenant, sizeof(pass->tenant), "%s", tenant);
     if (e->is_stopping)
         listener_refuse(r, 503, "the server stops");
     else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
         listener_refuse(r, 503, "too many workers are connected");
+    else if (!share_take(e->connections, pass->tenant, 1))
+        listener_refuse(r, 503, "too many workers of this tenant are connected");
     else if (strcmp(http_req_path(r), "/") == 0)
         worker_accept(e, r, pass); /* takes the session */
     else
-        telemetry_accept(e, r);
+        telemetry_accept(e, r, pass->tenant);
     pass->session = session_free(pass->session);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/binding_set.h"
 #include "engine/introspect.h"
 #include "engine/trigger.h"
+#include "engine/worker.h"
 
 #define SETTLE_MS 500 /* a worker registers its functions one by one: one event reports them together */
 
@@ -51,15 +52,26 @@ static const struct trigger_provider workers_type = {
     .unbind = unbind_workers,
 };
 
+/* A worker with rules hears only of what it may call. */
 static void presence_tick(void *arg)
 {
     struct engine *e = arg;
-    if (e->presence->functions.n == 0)
-        return;
-    JSON_OWNED payload = json_object();
-    (void)json_object_set_new(payload, "event", json_string("functions_changed"));
-    (void)json_object_set_new(payload, "functions", introspect_functions(e, NULL, NULL));
-    binding_set_fire(e, &e->presence->functions, payload);
+    JSON_OWNED everything = NULL;  /* what those without rules hear, made once */
+    JSON_OWNED ids = json_array(); /* a handler of this process may change the set */
+    for (size_t i = 0; i < e->presence->functions.n; i++)
+        (void)json_array_append_new(ids, json_string(e->presence->functions.items[i]->id));
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const struct binding *b = map_get(trigger_bindings(e), json_string_value(json_array_get(ids, i)));
+        if (!b || !b->is_active)
+            continue;
+        const struct session *s = b->owner ? b->owner->session : NULL;
+        JSON_OWNED payload = s || !everything ? json_pack("{s:s, s:o}", "event", "functions_changed", "functions",
+                                                          introspect_functions(e, NULL, s))
+                                              : json_incref(everything);
+        if (!s && !everything)
+            everything = json_incref(payload);
+        trigger_fire(e, b, payload, NULL, NULL);
+    }
 }
 
 void presence_init(struct engine *e)

@@ -4,10 +4,12 @@
  * and session_rewrite(), which applies the hook's answer and the prefix to the message. */
 #include "engine/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "engine/registry.h"
 #include "engine/wildcard.h"
 
@@ -16,6 +18,7 @@ struct session {
     json_t *answer;             /* of the auth function; NULL: none */
     json_t *context;
     char *prefix; /* with "::" at its end; "" */
+    char tenant[SHARE_TENANT_MAX];
 };
 
 /* --- expose_functions --- */
@@ -147,6 +150,11 @@ const char *session_prefix(const struct session *s)
     return s ? s->prefix : "";
 }
 
+const char *session_tenant(const struct session *s)
+{
+    return s ? s->tenant : "";
+}
+
 /* --- life --- */
 
 static bool is_texts(const json_t *list)
@@ -175,6 +183,13 @@ int session_new(const json_t *rules, const json_t *answer, struct session **ret,
     s->answer = json_deep_copy(answer);
     s->context = json_get(answer, "context") ? json_deep_copy(json_get(answer, "context")) : json_object();
     s->prefix = prefix && json_string_length(prefix) ? xasprintf("%s::", json_string_value(prefix)) : xstrdup("");
+    if (answer) {
+        char hex[DIGEST_HEX];
+        CLEANUP(free_p) char *context = json_write(s->context, NULL);
+        CLEANUP(free_p) char *text = xasprintf("%s%s", s->prefix, context);
+        digest_of(text, strlen(text), hex);
+        (void)snprintf(s->tenant, sizeof(s->tenant), "%.32s", hex);
+    }
     *ret = s;
     return 0;
 }

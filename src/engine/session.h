@@ -27,6 +27,8 @@ enum session_verdict session_may_call(const struct session *s, const struct engi
 const char *session_middleware(const struct session *s, const struct engine *e, const char *function_id);
 json_t *session_context(const struct session *s);    /* borrowed */
 const char *session_prefix(const struct session *s); /* "app::", or "" */
+/* Workers with the same prefix and context are one tenant. "" without an auth function, or without a session. */
+const char *session_tenant(const struct session *s);
 
 /* The session's flags, before any hook. */
 bool session_may_register(const struct session *s, const struct message *m);

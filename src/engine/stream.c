@@ -27,6 +27,7 @@ struct stream {
     struct store *store;
     size_t bytes; /* of all items as JSON; only counted when they are in memory */
     bool is_in_memory;
+    struct share *streams, *groups, *share_of_bytes;
     struct binding_set changes, joins, leaves;
 };
 
@@ -181,13 +182,20 @@ static void place_done(struct place *p)
     free(p->groups);
 }
 
-static void place_init(struct engine *e, const struct stream_name *n, struct place *ret)
+/* The scope that lists a stream's groups. Caller frees. */
+static char *groups_of(const char *stream)
+{
+    return xasprintf("engine_stream_groups:%s", stream);
+}
+
+static void place_init(struct engine *e, const struct stream_name *n, const char *tenant, struct place *ret)
 {
     /* With the length of the name: no two pairs of stream and group give the same text. */
     ret->name = *n;
     ret->scope = xasprintf("engine_stream:%zu:%s:%s", strlen(n->stream), n->stream, n->group ? n->group : "");
-    ret->groups = xasprintf("engine_stream_groups:%s", n->stream);
-    ret->at = (struct value_place){ e->stream->store, ret->scope, n->item, ret->groups, n->group };
+    ret->groups = groups_of(n->stream);
+    ret->at =
+        (struct value_place){ e->stream->store, ret->scope, n->item, ret->groups, n->group, e->stream->groups, tenant };
 }
 
 /* The first n of stream_name, group_id, item_id. False: c was already answered. */
@@ -203,7 +211,7 @@ static bool read_place(struct engine_call *c, const json_t *payload, int n, stru
             return false;
         }
     }
-    place_init(c->engine, &(struct stream_name){ texts[0], texts[1], texts[2] }, ret);
+    place_init(c->engine, &(struct stream_name){ texts[0], texts[1], texts[2] }, c->tenant, ret);
     return true;
 }
 
@@ -218,26 +226,48 @@ static size_t size_of(const struct stream *s, const json_t *value)
     return len;
 }
 
+/* Adds the stream to the list of streams when it is new. */
+static int stream_list_name(struct stream *s, const struct place *p, struct err *err)
+{
+    JSON_OWNED known = NULL;
+    if (store_get(s->store, STREAMS, p->name.stream, &known, NULL) == 0)
+        return 0;
+    if (store_count(s->store, STREAMS) >= STREAM_STREAMS_MAX || !share_take(s->streams, p->at.tenant, 1))
+        return err_set(err, ERR_CAPACITY, 0, "limit of %d streams, or %d of one tenant, reached", STREAM_STREAMS_MAX,
+                       STREAM_STREAMS_MAX / SHARE_PARTS);
+    JSON_OWNED doc = *p->at.tenant ? json_pack("{s:s}", "owner", p->at.tenant) : json_object();
+    int r = store_put(s->store, STREAMS, p->name.stream, doc, err);
+    if (r < 0)
+        share_give(s->streams, p->at.tenant, 1);
+    return r;
+}
+
 static int stream_save(struct engine *e, const struct place *p, json_t *old, json_t *new, struct err *err)
 {
     struct stream *s = e->stream;
     size_t before = size_of(s, old), after = size_of(s, new);
-    JSON_OWNED known = NULL;
-    if (after > before && s->bytes - before + after > STREAM_BYTES_MAX)
-        return err_set(err, ERR_CAPACITY, 0,
-                       "limit of %d bytes of items in memory reached: delete items, or set store_method: file_based",
-                       STREAM_BYTES_MAX);
-    if (!old && store_get(s->store, STREAMS, p->name.stream, &known, NULL) < 0) {
-        JSON_OWNED doc = json_object();
-        if (store_count(s->store, STREAMS) >= STREAM_STREAMS_MAX)
-            return err_set(err, ERR_CAPACITY, 0, "limit of %d streams reached", STREAM_STREAMS_MAX);
-        int r = store_put(s->store, STREAMS, p->name.stream, doc, err);
-        if (r < 0)
-            return r;
-    }
-    int r = value_store_put(&p->at, new, !old, 0, err);
+    char owner[SHARE_TENANT_MAX] = "";
+    if (before)
+        value_store_owner(&p->at, owner);
+    share_give(s->share_of_bytes, owner, before);
+    bool is_within = share_take(s->share_of_bytes, p->at.tenant, after);
+    int r = 0;
+    if (!is_within || (after > before && s->bytes - before + after > STREAM_BYTES_MAX))
+        r = err_set(err, ERR_CAPACITY, 0,
+                    "limit of %d bytes of items in memory, or %d of one tenant, reached: delete items, or set "
+                    "store_method: file_based",
+                    STREAM_BYTES_MAX, STREAM_BYTES_MAX / SHARE_PARTS);
     if (r == 0)
+        r = stream_list_name(s, p, err);
+    if (r == 0)
+        r = value_store_put(&p->at, new, !old, 0, err);
+    if (r == 0) {
         s->bytes += after - before;
+        return 0;
+    }
+    if (is_within)
+        share_give(s->share_of_bytes, p->at.tenant, after);
+    (void)share_take(s->share_of_bytes, owner, before); /* the old value stays */
     return r;
 }
 
@@ -245,14 +275,20 @@ static int stream_remove(struct engine *e, const struct place *p, json_t **ret_o
 {
     struct stream *s = e->stream;
     JSON_OWNED old = NULL;
+    JSON_OWNED listed = NULL;
+    char owner[SHARE_TENANT_MAX];
     int r = value_store_get(&p->at, &old, err);
+    value_store_owner(&p->at, owner);
     if (r == 0)
         r = value_store_delete(&p->at, err);
     if (r < 0)
         return r;
-    if (store_count(s->store, p->groups) == 0)
+    if (store_count(s->store, p->groups) == 0 && store_get(s->store, STREAMS, p->name.stream, &listed, NULL) == 0) {
         (void)store_delete(s->store, STREAMS, p->name.stream, NULL); /* an empty stream in the list does no harm */
+        share_give(s->streams, json_get_str(listed, "owner", ""), 1);
+    }
     s->bytes -= size_of(s, old);
+    share_give(s->share_of_bytes, owner, size_of(s, old));
     *ret_old = STEAL(old);
     return 0;
 }
@@ -348,7 +384,7 @@ void stream_load(struct engine *e, const struct stream_name *n, engine_done_fn *
         engine_invoke(e, f->id, data, NULL, done, arg);
         return;
     }
-    place_init(e, n, &p);
+    place_init(e, n, "", &p);
     if (!n->item)
         value = value_store_list(e->stream->store, p.scope, &err);
     else
@@ -486,7 +522,7 @@ static void stream_list_all(void *arg, struct engine_call *c, json_t *payload)
     (void)payload;
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        CLEANUP(free_p) char *scope = xasprintf("engine_stream_groups:%s", name);
+        CLEANUP(free_p) char *scope = groups_of(name);
         json_t *groups = value_store_keys(e->stream->store, scope, &err);
         if (groups)
             (void)json_array_append_new(list, json_pack("{s:s, s:o}", "id", name, "groups", groups));
@@ -513,6 +549,17 @@ static void stream_send(void *arg, struct engine_call *c, json_t *payload)
     stream_publish(arg, &p.name,
                    json_pack("{s:s, s:{s:s, s:O}}", "type", "event", "event", "type", type, "data", data));
     engine_ok(c, NULL);
+}
+
+/* What tenants created before a restart. */
+static void stream_count(struct stream *s)
+{
+    JSON_OWNED names = value_store_keys(s->store, STREAMS, NULL);
+    value_store_count(s->store, STREAMS, s->streams);
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        CLEANUP(free_p) char *index = groups_of(json_string_value(json_array_get(names, i)));
+        value_store_count(s->store, index, s->groups);
+    }
 }
 
 int stream_init(struct engine *e, struct err *err)
@@ -543,7 +590,13 @@ int stream_init(struct engine *e, struct err *err)
     CLEANUP(free_p) char *path = s->is_in_memory ? xstrdup(STORE_IN_MEMORY) : xasprintf("%s/streams.db", dir);
     if (!s->is_in_memory && mkdir(dir, 0700) < 0 && errno != EEXIST)
         return err_set(err, ERR_INVALID, errno, "iii-stream: create the folder %.200s", dir);
-    return store_open(path, &s->store, err);
+    s->streams = share_new(STREAM_STREAMS_MAX);
+    s->groups = share_new(VALUE_STORE_GROUPS_MAX);
+    s->share_of_bytes = share_new(STREAM_BYTES_MAX);
+    int r = store_open(path, &s->store, err);
+    if (r == 0 && !s->is_in_memory)
+        stream_count(s);
+    return r;
 }
 
 void stream_done(struct engine *e)
@@ -555,5 +608,8 @@ void stream_done(struct engine *e)
     binding_set_done(&s->joins);
     binding_set_done(&s->leaves);
     store_close(s->store);
+    share_free(s->streams);
+    share_free(s->groups);
+    share_free(s->share_of_bytes);
     free(s);
 }

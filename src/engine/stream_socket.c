@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "engine/engine_config.h"
 #include "engine/message.h"
@@ -29,8 +30,9 @@ struct subscription {
 struct subscriber {
     LIST_ENTRY(subscriber) link;
     struct engine *engine;
-    struct ws *ws;   /* NULL: gone */
-    json_t *context; /* from the auth function; NULL: none */
+    struct ws *ws;                 /* NULL: gone */
+    json_t *context;               /* from the auth function; NULL: none */
+    char tenant[SHARE_TENANT_MAX]; /* those with the same context are one; "" without an auth function */
     LIST_HEAD(, subscription) joined;
     size_t n_joined; /* with those that wait */
     unsigned n_refs; /* the socket, and each join in progress */
@@ -187,6 +189,7 @@ static void subscriber_forget(struct subscriber *s)
     s->ws = NULL;
     LIST_REMOVE(s, link);
     s->engine->n_subscribers--;
+    share_give(s->engine->subscriber_share, s->tenant, 1);
     while ((n = LIST_FIRST(&s->joined)))
         subscription_end(s, n);
     subscriber_unref(s);
@@ -258,10 +261,23 @@ static void socket_refuse(struct http_req *r, int status, const char *text)
 static void subscriber_accept(struct engine *e, struct http_req *r, json_t *context)
 {
     static const struct ws_events events = { .on_message = subscriber_message, .on_close = subscriber_closed };
+    char hex[DIGEST_HEX] = "";
+    if (context) {
+        size_t len;
+        CLEANUP(free_p) char *text = json_write(context, &len);
+        digest_of(text, len, hex);
+        hex[SHARE_TENANT_MAX - 1] = '\0';
+    }
+    if (!share_take(e->subscriber_share, hex, 1)) {
+        socket_refuse(r, 503, "too many subscribers of this tenant are connected");
+        return;
+    }
     struct subscriber *s = xzalloc(sizeof(*s));
     *s = (struct subscriber){ .engine = e, .n_refs = 1 };
+    (void)memcpy(s->tenant, hex, sizeof(s->tenant));
     LIST_INIT(&s->joined);
     if (ws_accept(e->loop, r, MESSAGE_MAX, &events, s, &s->ws) < 0) {
+        share_give(e->subscriber_share, hex, 1);
         free(s);
         return;
     }

@@ -1,6 +1,7 @@
 #include "engine/telemetry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "http/ws.h"
@@ -10,12 +11,14 @@ struct telemetry {
     LIST_ENTRY(telemetry) link;
     struct engine *engine;
     struct ws *ws;
+    char tenant[SHARE_TENANT_MAX];
 };
 
 static void telemetry_forget(struct telemetry *t)
 {
     LIST_REMOVE(t, link);
     t->engine->n_telemetry--;
+    share_give(t->engine->connections, t->tenant, 1);
     free(t);
 }
 
@@ -30,12 +33,14 @@ static void telemetry_closed(void *arg, struct ws *w, int code, const char *reas
     telemetry_forget(arg);
 }
 
-void telemetry_accept(struct engine *e, struct http_req *r)
+void telemetry_accept(struct engine *e, struct http_req *r, const char tenant[SHARE_TENANT_MAX])
 {
     static const struct ws_events events = { .on_message = telemetry_message, .on_close = telemetry_closed };
     struct telemetry *t = xzalloc(sizeof(*t));
     t->engine = e;
+    (void)memcpy(t->tenant, tenant, SHARE_TENANT_MAX);
     if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, t, &t->ws) < 0) {
+        share_give(e->connections, tenant, 1);
         free(t);
         return;
     }

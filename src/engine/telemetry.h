@@ -3,5 +3,5 @@
 #pragma once
 #include "engine/engine_core.h"
 
-void telemetry_accept(struct engine *e, struct http_req *r);
+void telemetry_accept(struct engine *e, struct http_req *r, const char tenant[SHARE_TENANT_MAX]);
 void telemetry_stop(struct engine *e);

@@ -1,6 +1,7 @@
 #include "engine/value_store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,18 +36,46 @@ static bool is_too_deep(json_t *value, int left)
     return is_deep;
 }
 
+static const char *owner_in(const json_t *doc)
+{
+    return json_get_str(doc, "owner", "");
+}
+
+/* Of a group or a value: {} is the operator's. */
+static void set_owner(const struct value_place *p, json_t *doc)
+{
+    if (*p->tenant)
+        (void)json_object_set_new(doc, "owner", json_string(p->tenant));
+}
+
+void value_store_owner(const struct value_place *p, char ret[SHARE_TENANT_MAX])
+{
+    JSON_OWNED doc = NULL;
+    (void)store_get(p->store, p->scope, p->key, &doc, NULL); /* a value that cannot be read is the operator's */
+    (void)snprintf(ret, SHARE_TENANT_MAX, "%s", owner_in(doc));
+}
+
 static int make_room(const struct value_place *p, struct err *err)
 {
-    if (store_count(p->store, p->scope) >= VALUE_STORE_KEYS_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "\"%.64s\": limit of %d keys reached", p->group, VALUE_STORE_KEYS_MAX);
-    JSON_OWNED known = NULL;
-    if (store_get(p->store, p->index, p->group, &known, NULL) == 0)
+    JSON_OWNED group = NULL;
+    bool is_known = store_get(p->store, p->index, p->group, &group, NULL) == 0;
+    bool is_guest = is_known && *p->tenant && strcmp(owner_in(group), p->tenant) != 0;
+    int keys_max = is_guest ? VALUE_STORE_KEYS_MAX / SHARE_PARTS : VALUE_STORE_KEYS_MAX;
+    if (store_count(p->store, p->scope) >= keys_max)
+        return err_set(err, ERR_CAPACITY, 0, "\"%.64s\": limit of %d keys%s reached", p->group, keys_max,
+                       is_guest ? " in a group of another tenant" : "");
+    if (is_known)
         return 0;
-    if (store_count(p->store, p->index) >= VALUE_STORE_GROUPS_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "\"%.64s\" is not stored: limit of %d groups reached", p->group,
-                       VALUE_STORE_GROUPS_MAX);
+    if (store_count(p->store, p->index) >= VALUE_STORE_GROUPS_MAX || !share_take(p->groups, p->tenant, 1))
+        return err_set(err, ERR_CAPACITY, 0,
+                       "\"%.64s\" is not stored: limit of %d groups, or %d of one tenant, reached", p->group,
+                       VALUE_STORE_GROUPS_MAX, VALUE_STORE_GROUPS_MAX / SHARE_PARTS);
     JSON_OWNED doc = json_object();
-    return store_put(p->store, p->index, p->group, doc, err);
+    set_owner(p, doc);
+    int r = store_put(p->store, p->index, p->group, doc, err);
+    if (r < 0)
+        share_give(p->groups, p->tenant, 1);
+    return r;
 }
 
 int value_store_put(const struct value_place *p, json_t *value, bool is_new, size_t max, struct err *err)
@@ -62,14 +91,18 @@ int value_store_put(const struct value_place *p, json_t *value, bool is_new, siz
     if (r < 0)
         return r;
     JSON_OWNED doc = json_pack("{s:O}", "value", value);
+    set_owner(p, doc);
     return store_put(p->store, p->scope, p->key, doc, err);
 }
 
 int value_store_delete(const struct value_place *p, struct err *err)
 {
     int r = store_delete(p->store, p->scope, p->key, err);
-    if (r == 0 && store_count(p->store, p->scope) == 0)
+    JSON_OWNED group = NULL;
+    if (r == 0 && store_count(p->store, p->scope) == 0 && store_get(p->store, p->index, p->group, &group, NULL) == 0) {
         (void)store_delete(p->store, p->index, p->group, NULL); /* an empty group in the list does no harm */
+        share_give(p->groups, owner_in(group), 1);
+    }
     return r;
 }
 
@@ -113,4 +146,16 @@ json_t *value_store_keys(struct store *s, const char *scope, struct err *err)
     for (size_t i = 0; i < n; i++)
         (void)json_array_append_new(list, json_string(keys[i]));
     return list;
+}
+
+static bool count_owner(void *arg, const char *key, json_t *doc)
+{
+    (void)key;
+    (void)share_take(arg, owner_in(doc), 1);
+    return true;
+}
+
+void value_store_count(struct store *s, const char *index, struct share *groups)
+{
+    (void)store_each(s, index, false, count_owner, groups, NULL); /* a group that cannot be read is not counted */
 }

@@ -82,6 +82,7 @@ static void worker_forget(struct worker *w)
     invocation_worker_left(e, w);
     trigger_worker_left(e, w);
     presence_worker(e, "worker_disconnected", w->id);
+    share_give(e->connections, w->tenant, 1);
     log_event(LOG_DEBUG, "engine.worker_left", "worker", w->id, "name", w->name, NULL);
     w->magic = 0;
     free(w->name);
@@ -371,8 +372,10 @@ void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pas
     const char *host = http_req_header(r, "host");
     CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r)), *called = xstrdup(host ? host : "");
     struct ws *ws = NULL;
-    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, NULL, &ws) < 0)
+    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, NULL, &ws) < 0) {
+        share_give(e->connections, pass->tenant, 1);
         return;
+    }
     struct worker *w = worker_new(e, peer);
     w->host = STEAL(called);
     w->ws = ws;
@@ -380,6 +383,7 @@ void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pas
     w->session = STEAL(pass->session);
     w->is_limited = pass->verdict == ENGINE_LIMITED;
     memcpy(w->identity, pass->identity, sizeof(w->identity));
+    memcpy(w->tenant, pass->tenant, sizeof(w->tenant));
     ws_set_arg(ws, w);
     worker_send(
         w, json_pack("{s:s, s:s, s:s}", "type", "workerregistered", "worker_id", w->id, "reattach_token", w->token));

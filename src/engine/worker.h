@@ -18,8 +18,9 @@ struct worker {
     int64_t connected_ms;
     char identity[ENGINE_ID_MAX]; /* identity from auth; has_identity: auth was asked */
     bool has_identity;
-    struct session *session; /* NULL: no rules */
-    struct held_list held;   /* messages that wait for a registration hook */
+    char tenant[SHARE_TENANT_MAX]; /* whose share of the engine's tables it uses */
+    struct session *session;       /* NULL: no rules */
+    struct held_list held;         /* messages that wait for a registration hook */
     size_t n_held, held_bytes;
     bool is_draining;
     bool is_waiting; /* for a hook */
@@ -29,13 +30,13 @@ struct worker {
     struct call_list started, running;
 };
 
-/* Upgrades and completes the handshake; a response was sent either way. */
 struct worker_pass {
     enum engine_verdict verdict;
-    char identity[ENGINE_ID_MAX];
+    char identity[ENGINE_ID_MAX], tenant[SHARE_TENANT_MAX];
     bool is_anonymous;       /* a function has judged it: it has no identity of the server */
     struct session *session; /* taken by worker_accept() */
 };
+/* Upgrades and completes the handshake; a response was sent either way. The tenant's share was taken for it. */
 void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pass);
 /* Without a connection: what it is sent is dropped. For worker_accept() and tests. */
 struct worker *worker_new(struct engine *e, const char *peer);

@@ -130,6 +130,63 @@ def test_calls(enter, op):
     assert [f["error"] for f in batch] == ["forbidden", "not_found"]
 
 
+def test_infrastructure_passes_inside_a_handler(enter, op):
+    w, _ = enter("auth", {"function_registration_prefix": "app2"})
+    w.register("f")
+    call = op.ask("app2::f", {})
+    asked = w.asked("f")
+    assert w.channel()["writer"] and w.call("engine::workers::register", {"name": "x"}) == {"success": True}
+    for name in ("engine::log::info", "engine::log::warn", "engine::log::error", "engine::log::debug", "engine::log::trace", "engine::baggage::get",
+                 "engine::baggage::set", "engine::baggage::get_all"):
+        assert w.expect("invocationresult", invocation_id=w.ask(name, {"message": "m"})).get("error", {}).get("code") in (None, "function_not_found")
+    w.reply(asked, "done")
+    assert op.answer_to(call) == "done"
+
+
+def test_changes_of_functions_show_only_what_may_be_called(enter, op):
+    w, _ = enter("auth", {"function_registration_prefix": "app3", "allowed_functions": ["app3::watch", "own::granted"]})
+    w.register("watch")
+    w.bind("engine::functions-available", "watch", {})
+    op.register("op::watch")
+    op.bind("engine::functions-available", "op::watch", {})
+    op.register("own::granted")
+    op.register("own::secret")
+    shown = {f["function_id"] for f in w.asked("watch")["data"]["functions"]}
+    assert {"app3::watch", "own::granted"} <= shown and not {"own::secret", "op::auth", "sandbox::create"} & shown
+    assert {"own::secret", "op::auth", "sandbox::create"} <= {f["function_id"] for f in op.asked("op::watch")["data"]["functions"]}
+
+
+# --- shares ---
+
+def test_a_tenant_cannot_use_up_the_channels(enter, op, ruled):
+    a, _ = enter("auth", {"context": {"tenant": "a"}})
+    again, _ = enter("auth", {"context": {"tenant": "a"}})  # another connection of the same tenant
+    b, _ = enter("auth", {"context": {"tenant": "b"}})
+    for _ in range(2499):
+        a.ask("engine::channels::create", {})
+    assert not [m for m in [a.expect("invocationresult") for _ in range(2499)] if "error" in m]
+    last = again.channel()
+    for w in (a, again):
+        why = w.fail("engine::channels::create", {})
+        assert why.code == "invocation_failed" and "2500 of one tenant" in why.message
+    assert b.channel()["writer"] and op.channel()["writer"]
+    engineclient.open_channel(ruled.engine_port, last["reader"]).cut()  # the channel ends, and its place is free again
+    harness.wait_until(lambda: "error" not in again.expect("invocationresult", invocation_id=again.ask("engine::channels::create", {})), "there is room")
+
+
+def test_a_tenant_cannot_use_up_the_streams(enter, op):
+    answer = {"allowed_functions": ["stream::set", "stream::delete"]}
+    a, _ = enter("auth", {**answer, "context": {"tenant": "a"}})
+    b, _ = enter("auth", {**answer, "context": {"tenant": "b"}})
+    for i in range(2500):
+        a.ask("stream::set", {"stream_name": f"share{i}", "group_id": "g", "item_id": "i", "data": 1})
+    assert not [m for m in [a.expect("invocationresult") for _ in range(2500)] if "error" in m]
+    assert "2500 of one tenant" in a.fail("stream::set", {"stream_name": "share-more", "group_id": "g", "item_id": "i", "data": 1}).message
+    b.call("stream::set", {"stream_name": "share-more", "group_id": "g", "item_id": "i", "data": 1})
+    a.call("stream::delete", {"stream_name": "share7", "group_id": "g", "item_id": "i"})
+    a.call("stream::set", {"stream_name": "share-new", "group_id": "g", "item_id": "i", "data": 1})
+
+
 def test_without_auth_function_only_calls_are_limited(op, ports):
     op.register("pub::f")
     with engineclient.Worker(ports["exposed"]) as w:
@@ -203,6 +260,8 @@ def test_hooks_judge_and_rewrite(enter, op):
         asked = op.asked("op::on_function")
         op.send(type="invocationresult", invocation_id=asked["invocation_id"], function_id="op::on_function", **answer)
         assert w.fail("h::denied", {}).code == "function_not_found"
+    op.sync()
+    assert op.seen == []  # each hook was called once for each registration
 
 
 def test_hook_that_leaves_denies_what_waits(enter, op):

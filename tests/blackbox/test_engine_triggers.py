@@ -109,7 +109,7 @@ def test_publish_reaches_all_subscribers(new_worker):
         assert asked["data"] == ["hot"] and asked["metadata"] == {"for": name}
         w.sync()
         assert w.seen == []
-    assert one.fail("publish", {"data": 1}).code == "deserialization_error"
+    assert one.fail("publish", {"data": 1}).code == "deserialization_error" and one.fail("publish", {"topic": "", "data": 1}).code == "topic_not_set"
     assert failure_of(one, "subscribe", {})["code"] == "trigger_registration_failed"
 
 
@@ -134,6 +134,8 @@ def test_state_and_its_events(new_worker):
     scope = uuid.uuid4().hex
     w.register("t::state")
     w.bind("state", "t::state", {"scope": scope})
+    w.register("t::other")
+    w.bind("state", "t::other", {"scope": scope, "key": "another"})
     assert w.call("state::get", {"scope": scope, "key": "k"}) is None
     assert w.call("state::set", {"scope": scope, "key": "k", "value": {"n": 1}}) == {"old_value": None, "new_value": {"n": 1}}
     assert w.asked("t::state")["data"] == {"type": "state", "event_type": "state:created", "scope": scope, "key": "k",
@@ -148,6 +150,8 @@ def test_state_and_its_events(new_worker):
     assert w.call("state::delete", {"scope": scope, "key": "k"}) == updated["new_value"]
     gone = w.asked("t::state")["data"]
     assert gone["event_type"] == "state:deleted" and gone["new_value"] is None
+    w.sync()
+    assert w.seen == []  # the trigger of another key heard nothing
     assert scope not in w.call("state::list_groups", {})["groups"]
     for function, data in (("state::set", {"scope": scope}), ("state::get", {"key": "k"}), ("state::set", {"scope": "a", "key": "b"}),
                            ("state::update", {"scope": "a", "key": "b", "ops": []}), ("state::get", {"scope": "x" * 513, "key": "k"}),

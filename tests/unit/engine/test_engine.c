@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "engine/channel.h"
+#include "engine/invocation.h"
 #include "engine/registry.h"
 #include "engine/trigger.h"
 #include "engine/update_ops.h"
@@ -318,6 +319,35 @@ TEST(operations_have_limits)
                   "increment.path.segment_too_long@3"));
 }
 
+/* Calls stream::set as that tenant; true when it was stored. */
+static bool set_item(struct rig *r, const char *tenant, const char *item, json_t *data)
+{
+    JSON_OWNED payload =
+        json_pack("{s:s, s:s, s:s, s:O}", "stream_name", "s", "group_id", "g", "item_id", item, "data", data);
+    const struct invocation i = {
+        .function_id = "stream::set", .payload = payload, .tenant = tenant, .done = on_done, .arg = r
+    };
+    invocation_start(r->engine, &i);
+    return !r->code;
+}
+
+TEST(a_tenant_cannot_fill_the_memory_of_streams)
+{
+    struct rig r;
+    CLEANUP(free_p) char *text = xzalloc((15 << 20) + 1);
+    (void)memset(text, 'x', 15 << 20);
+    JSON_OWNED large = json_string(text);
+    JSON_OWNED small = json_integer(1);
+    rig_init(&r);
+    CHECK(set_item(&r, "a", "1", large) && set_item(&r, "a", "2", large) && set_item(&r, "a", "3", large));
+    CHECK(set_item(&r, "a", "4", large) && !set_item(&r, "a", "5", large)); /* 64 MiB are a quarter */
+    CHECK_STR(r.code, "STREAM_SET_ERROR");
+    CHECK(set_item(&r, "b", "5", large));  /* others have theirs */
+    CHECK(set_item(&r, NULL, "4", small)); /* the operator's from now on: there is room for a */
+    CHECK(set_item(&r, "a", "6", large) && !set_item(&r, "a", "7", large));
+    rig_done(&r);
+}
+
 int main(void)
 {
     RUN(functions_of_this_process);
@@ -329,5 +359,6 @@ int main(void)
     RUN(operations_of_updates);
     RUN(operations_append_and_merge);
     RUN(operations_have_limits);
+    RUN(a_tenant_cannot_fill_the_memory_of_streams);
     return tap_done();
 }

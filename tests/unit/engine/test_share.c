@@ -1,0 +1,64 @@
+/* Shares of bounded tables, and what they mean for groups of values. */
+#include "engine/share.h"
+
+#include <stdio.h>
+
+#include "engine/value_store.h"
+#include "tap.h"
+
+TEST(a_tenant_holds_a_quarter_and_the_operator_all)
+{
+    struct share *s = share_new(40);
+    CHECK(share_take(s, "a", 9) && share_take(s, "a", 1) && !share_take(s, "a", 1));
+    CHECK(share_take(s, "b", 10) && !share_take(s, "c", 11) && !share_take(s, "c", (size_t)-1));
+    CHECK(share_take(s, "", 1000));
+    share_give(s, "a", 4);
+    CHECK(!share_take(s, "a", 5) && share_take(s, "a", 4));
+    share_give(s, "a", 1000); /* more than it holds: it holds nothing */
+    CHECK(share_take(s, "a", 10));
+    share_free(s);
+}
+
+TEST(a_guest_fills_a_quarter_of_a_group_and_its_creator_all)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(store_close_p) struct store *store = NULL;
+    struct share *groups = share_new(VALUE_STORE_GROUPS_MAX);
+    JSON_OWNED one = json_integer(1);
+    JSON_OWNED empty = json_object();
+    char key[16], owner[SHARE_TENANT_MAX];
+    CHECK_INT(store_open(STORE_IN_MEMORY, &store, &err), 0);
+    struct value_place p = { store, "scope", key, "index", "g", groups, "creator" };
+    (void)snprintf(key, sizeof(key), "first");
+    CHECK_INT(value_store_put(&p, one, true, 0, &err), 0);
+    CHECK_INT(store_begin(store, &err), 0);
+    for (int i = 1; i < VALUE_STORE_KEYS_MAX / SHARE_PARTS; i++) {
+        (void)snprintf(key, sizeof(key), "%d", i);
+        if (store_put(store, "scope", key, empty, &err) < 0)
+            CHECK(!err.msg[0]);
+    }
+    CHECK_INT(store_commit(store, &err), 0);
+    (void)snprintf(key, sizeof(key), "more");
+    p.tenant = "guest";
+    CHECK(value_store_put(&p, one, true, 0, &err) < 0 && err.code == ERR_CAPACITY);
+    CHECK(strstr(err.msg, "in a group of another tenant") != NULL);
+    p.tenant = "creator";
+    CHECK_INT(value_store_put(&p, one, true, 0, &err), 0);
+    value_store_owner(&p, owner);
+    CHECK_STR(owner, "creator");
+    p.tenant = "guest"; /* an overwrite needs no room, and the value is the guest's */
+    CHECK_INT(value_store_put(&p, one, false, 0, &err), 0);
+    value_store_owner(&p, owner);
+    CHECK_STR(owner, "guest");
+    p.tenant = "";
+    (void)snprintf(key, sizeof(key), "operator");
+    CHECK_INT(value_store_put(&p, one, true, 0, &err), 0); /* only the table's own limit binds it */
+    share_free(groups);
+}
+
+int main(void)
+{
+    RUN(a_tenant_holds_a_quarter_and_the_operator_all);
+    RUN(a_guest_fills_a_quarter_of_a_group_and_its_creator_all);
+    return tap_done();
+}
