@@ -80,8 +80,9 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     presence_init(e);
     introspect_init(e);
     pubsub_init(e);
-    kv_init(e);
-    r = stream_init(e, err);
+    r = kv_init(e, err);
+    if (r == 0)
+        r = stream_init(e, err);
     if (r == 0)
         r = listener_init(e, o->port, err);
     cron_trigger_init(e);
@@ -105,6 +106,8 @@ void engine_stop(struct engine *e)
     telemetry_stop(e);
     stream_socket_stop(e);
     http_function_stop(e);
+    stream_stop(e);
+    kv_stop(e);
     for (struct map_iter it = map_iter(e->workers); map_next(&it);)
         worker_retire(it.value, 1001, "the server stops");
     channel_handle_stop_all(e);

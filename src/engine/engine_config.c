@@ -20,6 +20,7 @@ static const struct config_key {
     { "iii-stream.adapter.config", "store_method", JSON_STRING, 0, 0 },
     { "iii-stream.adapter.config", "file_path", JSON_STRING, 0, 0 },
     { "iii-stream.adapter.config", "save_interval_ms", JSON_INTEGER, 100, 86400000 },
+    { "iii-stream.adapter.config", "bridge_url", JSON_STRING, 0, 0 },
     { "iii-state", "max_value_bytes", JSON_INTEGER, 1, VALUE_STORE_VALUE_MAX },
     { "iii-state", "adapter", JSON_OBJECT, 0, 0 },
     { "iii-state.adapter", "name", JSON_STRING, 0, 0 },
@@ -27,6 +28,7 @@ static const struct config_key {
     { "iii-state.adapter.config", "store_method", JSON_STRING, 0, 0 },
     { "iii-state.adapter.config", "file_path", JSON_STRING, 0, 0 },
     { "iii-state.adapter.config", "save_interval_ms", JSON_INTEGER, 100, 86400000 },
+    { "iii-state.adapter.config", "bridge_url", JSON_STRING, 0, 0 },
     { "iii-http-functions", "security", JSON_OBJECT, 0, 0 },
     { "iii-http-functions.security", "url_allowlist", JSON_ARRAY, 0, 0 },
     { "iii-http-functions.security", "block_private_ips", JSON_TRUE, 0, 0 },
@@ -79,8 +81,10 @@ static int check_member(const char *owner, const char *key, json_t *value, struc
     if (k->type == JSON_INTEGER && (json_integer_value(value) < k->min || json_integer_value(value) > k->max))
         return err_set(err, ERR_INVALID, 0, "%s: %s must be %lld to %lld", owner, key, (long long)k->min,
                        (long long)k->max);
-    if (strcmp(key, "name") == 0 && strcmp(json_string_value(value), "kv") != 0)
-        return err_set(err, ERR_INVALID, 0, "%s: \"%.64s\" is not available: use kv", owner, json_string_value(value));
+    if (strcmp(key, "name") == 0 && strcmp(json_string_value(value), "kv") != 0 &&
+        strcmp(json_string_value(value), "bridge") != 0)
+        return err_set(err, ERR_INVALID, 0, "%s: \"%.64s\" is not available: use kv or bridge", owner,
+                       json_string_value(value));
     if (strcmp(key, "store_method") == 0 && strcmp(json_string_value(value), "in_memory") != 0 &&
         strcmp(json_string_value(value), "file_based") != 0)
         return err_set(err, ERR_INVALID, 0, "%s: store_method must be in_memory or file_based", owner);
@@ -126,6 +130,13 @@ int engine_config_read(const char *text, json_t **ret, struct err *err)
     }
     *ret = STEAL(list);
     return 0;
+}
+
+const char *engine_config_bridge(const json_t *list, const char *name)
+{
+    const json_t *adapter = json_get(engine_config_of(list, name), "adapter");
+    bool is_bridge = strcmp(json_get_str(adapter, "name", ""), "bridge") == 0;
+    return is_bridge ? json_get_str(json_get(adapter, "config"), "bridge_url", "") : NULL;
 }
 
 const json_t *engine_config_of(const json_t *list, const char *name)

@@ -12,3 +12,5 @@ bool engine_config_is_known(const char *name);
 int engine_config_read(const char *text, json_t **ret, struct err *err);
 /* The settings of the last entry of that name; NULL when there is none or it has none. Borrowed. */
 const json_t *engine_config_of(const json_t *list, const char *name);
+/* The engine that keeps the values of iii-stream or iii-state in the place of this one; NULL: this one does. */
+const char *engine_config_bridge(const json_t *list, const char *name);

@@ -11,6 +11,7 @@
 #include "engine/binding_set.h"
 #include "engine/engine_config.h"
 #include "engine/registry.h"
+#include "engine/remote_engine.h"
 #include "engine/update_ops.h"
 #include "engine/value_store.h"
 
@@ -18,6 +19,7 @@
 #define PREFIX "engine_state:" /* a scope of the store for each of ours */
 
 struct kv {
+    struct outside *bridge; /* the engine that keeps the values; NULL: the store */
     struct binding_set watchers;
     struct share *scopes;
     size_t value_max; /* bytes; 0: the limit of value_store.h */
@@ -82,8 +84,46 @@ static void place_done(struct place *p)
     free(p->store_scope);
 }
 
-/* False: c was already answered. */
-static bool read_place(struct engine_call *c, const json_t *payload, bool has_key, struct place *ret)
+/* A call that the other engine carries out. */
+struct bridged {
+    struct engine_call *call;
+    char *scope, *key;
+};
+
+static void bridged_done(void *arg, json_t *result, const struct engine_error *error)
+{
+    struct bridged *b = arg;
+    struct engine_call *c = b->call;
+    const char *id = engine_call_function(c);
+    bool is_delete = strcmp(id, "state::delete") == 0;
+    if (!error && (is_delete ? result != NULL : json_object_get(result, "new_value") != NULL) &&
+        (is_delete || strcmp(id, "state::set") == 0 || strcmp(id, "state::update") == 0))
+        kv_notify(c->engine, b->scope, b->key, is_delete ? result : json_get(result, "old_value"),
+                  is_delete ? NULL : json_object_get(result, "new_value"));
+    if (error)
+        engine_fail_text(c, error->code, error->message);
+    else
+        engine_ok(c, json_incref(result));
+    free(b->scope);
+    free(b->key);
+    free(b);
+}
+
+static bool is_bridged(struct engine_call *c, json_t *payload)
+{
+    struct outside *bridge = c->engine->kv->bridge;
+    if (!bridge)
+        return false;
+    struct bridged *b = xzalloc(sizeof(*b));
+    *b = (struct bridged){ .call = c,
+                           .scope = xstrdup(json_get_str(payload, "scope", "")),
+                           .key = xstrdup(json_get_str(payload, "key", "")) };
+    remote_engine_invoke(bridge, engine_call_function(c), payload, bridged_done, b);
+    return true;
+}
+
+/* False: c was already answered, or the other engine will. */
+static bool read_place(struct engine_call *c, json_t *payload, bool has_key, struct place *ret)
 {
     const char *scope = json_get_str(payload, "scope", NULL), *key = json_get_str(payload, "key", NULL);
     if (!value_store_is_name(scope) || (has_key && !value_store_is_name(key))) {
@@ -91,6 +131,8 @@ static bool read_place(struct engine_call *c, const json_t *payload, bool has_ke
                     has_key ? " and key" : "", VALUE_STORE_NAME_MAX);
         return false;
     }
+    if (is_bridged(c, payload))
+        return false;
     ret->store_scope = xasprintf(PREFIX "%s", scope);
     ret->at = (struct value_place){ c->engine->store,      ret->store_scope, key, SCOPES, scope,
                                     c->engine->kv->scopes, c->tenant };
@@ -200,16 +242,18 @@ static void state_list_groups(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     struct err err = ERR_INIT;
+    if (is_bridged(c, payload))
+        return;
     json_t *scopes = value_store_keys(e->store, SCOPES, &err);
-    (void)payload;
     if (scopes)
         engine_ok(c, json_pack("{s:o}", "groups", scopes));
     else
         engine_fail(c, "LIST_GROUPS_ERROR", "%s", err.msg);
 }
 
-void kv_init(struct engine *e)
+int kv_init(struct engine *e, struct err *err)
 {
+    const char *bridge = engine_config_bridge(e->config, "iii-state");
     e->kv = xzalloc(sizeof(*e->kv));
     e->kv->value_max = (size_t)json_get_int(engine_config_of(e->config, "iii-state"), "max_value_bytes", 0);
     e->kv->scopes = share_new(VALUE_STORE_GROUPS_MAX);
@@ -222,6 +266,13 @@ void kv_init(struct engine *e)
                         state_update, e);
     registry_add_inside(e, "state::list", "All values of a scope: {scope}", state_list, e);
     registry_add_inside(e, "state::list_groups", "Names of all scopes", state_list_groups, e);
+    int r = bridge ? remote_engine_new_client(e, bridge, NULL, NULL, &e->kv->bridge, err) : 0;
+    return r < 0 ? err_wrap(err, r, "iii-state") : 0;
+}
+
+void kv_stop(struct engine *e)
+{
+    e->kv->bridge = remote_engine_free(e->kv->bridge);
 }
 
 void kv_done(struct engine *e)

@@ -2,5 +2,6 @@
 #pragma once
 #include "engine/engine_core.h"
 
-void kv_init(struct engine *e);
+int kv_init(struct engine *e, struct err *err);
+void kv_stop(struct engine *e); /* calls that wait for another engine are answered */
 void kv_done(struct engine *e);

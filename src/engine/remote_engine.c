@@ -1,9 +1,9 @@
-/* This process as a worker of an outside engine. struct outside owns the WebSocket, the map of our calls over there
- * (struct asked) and the timers. States: waiting to connect, connecting, connected (after workerregistered). On every
- * connection the functions are registered again in the contract's order. A lost connection fails our pending calls,
- * drops the replies to theirs and starts a new attempt after a growing, jittered pause; the reattach token of the last
- * handshake is presented. n_refs counts the owner and each of their calls that this process still carries out, so a
- * late reply never touches freed memory. */
+/* This process as a worker of an outside engine, or only its client. struct outside owns the WebSocket, the map of our
+ * calls over there (struct asked) and the timers. States: waiting to connect, connecting, connected (after
+ * workerregistered). On every connection the functions are registered again in the contract's order. A lost connection
+ * fails our pending calls, drops the replies to theirs and starts a new attempt after a growing, jittered pause; the
+ * reattach token of the last handshake is presented. n_refs counts the owner and each of their calls that this process
+ * still carries out, so a late reply never touches freed memory. */
 #include "engine/remote_engine.h"
 
 #include <errno.h>
@@ -33,8 +33,12 @@ struct outside {
     int64_t pause_ms;
     char *worker_id, *reattach_token; /* from the last handshake */
     bool has_handshake;
-    struct map *pending; /* invocation id -> struct asked */
-    unsigned n_refs;     /* the owner, and each of its calls that this process carries out */
+    bool is_client;    /* offers no functions */
+    const char *topic; /* of a client, or NULL; borrowed */
+    remote_engine_event_fn *on_event;
+    char event_fn[UUID_MAX]; /* the function that the topic calls, and the id of the trigger */
+    struct map *pending;     /* invocation id -> struct asked */
+    unsigned n_refs;         /* the owner, and each of its calls that this process carries out */
 };
 
 /* A call of ours at the outside engine. */
@@ -87,6 +91,13 @@ static void served_done(void *arg, json_t *result, const struct engine_error *er
 
 static void outside_serve(struct outside *o, const struct message *m)
 {
+    if (o->is_client) {
+        if (o->on_event && strcmp(m->function_id, o->event_fn) == 0)
+            o->on_event(o->engine, m->data);
+        if (m->invocation_id)
+            send_json(o, message_result(m->invocation_id, m->function_id, NULL, NULL));
+        return;
+    }
     struct served *s = xzalloc(sizeof(*s));
     *s = (struct served){ .outside = o,
                           .invocation_id = xstrdup(m->invocation_id),
@@ -222,7 +233,14 @@ static void outside_register(struct outside *o)
     if (o->worker_id && o->reattach_token)
         send_json(o, json_pack("{s:s, s:s, s:s}", "type", "reattach", "previous_worker_id", o->worker_id,
                                "reattach_token", o->reattach_token));
-    register_functions(o);
+    if (!o->is_client)
+        register_functions(o);
+    if (o->topic) {
+        send_json(o, json_pack("{s:s, s:s, s:{s:b}}", "type", "registerfunction", "id", o->event_fn, "metadata",
+                               "internal", true));
+        send_json(o, json_pack("{s:s, s:s, s:s, s:s, s:{s:s}}", "type", "registertrigger", "id", o->event_fn,
+                               "trigger_type", "subscribe", "function_id", o->event_fn, "config", "topic", o->topic));
+    }
     JSON_OWNED about = json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", o->engine->name, "version", o->engine->version,
                                  "runtime", "c", "os", "linux", "pid", (int)getpid());
     json_t *m = message_invoke(NULL, "engine::workers::register", about);
@@ -290,6 +308,19 @@ int remote_engine_new(struct engine *e, const char *url, const char *token, stru
     o->retry = timer_new(e->loop, 0, 0, outside_retry, o);
     o->ping = timer_new(e->loop, PING_MS, PING_MS, outside_ping, o);
     *ret = o;
+    return 0;
+}
+
+int remote_engine_new_client(struct engine *e, const char *url, const char *topic, remote_engine_event_fn *fn,
+                             struct outside **ret, struct err *err)
+{
+    int r = remote_engine_new(e, url, NULL, ret, err);
+    if (r < 0)
+        return r;
+    (*ret)->is_client = true;
+    (*ret)->topic = topic;
+    (*ret)->on_event = fn;
+    uuid_new((*ret)->event_fn);
     return 0;
 }
 

@@ -3,7 +3,8 @@
  * whose id is the call's own with the stream's name in parentheses. If there is one, struct relay waits for its answer
  * in the place of the store's; otherwise the handler reads, changes and writes inside one loop turn. Either way a
  * change makes one message, which goes to the bindings of trigger type `stream` that match and to the subscribers. A
- * failure is the reply, and no message is made. */
+ * failure is the reply, and no message is made. With the adapter `bridge` another engine takes the store's place:
+ * struct relay waits for it, too, and messages go through its topic stream.events. */
 #include "engine/stream.h"
 
 #include <errno.h>
@@ -17,13 +18,16 @@
 #include "engine/binding_set.h"
 #include "engine/engine_config.h"
 #include "engine/registry.h"
+#include "engine/remote_engine.h"
 #include "engine/stream_socket.h"
 #include "engine/update_ops.h"
 #include "engine/value_store.h"
 
-#define STREAMS "engine_streams"
+#define STREAMS      "engine_streams"
+#define BRIDGE_TOPIC "stream.events" /* of the contract */
 
 struct stream {
+    struct outside *bridge; /* the engine that keeps the items; NULL: the store */
     struct store *store;
     size_t bytes; /* of all items as JSON; only counted when they are in memory */
     bool is_in_memory;
@@ -92,21 +96,45 @@ json_t *stream_message(const struct stream_name *n, json_t *event)
                      "streamName", n->stream, "groupId", n->group, "id", n->item, "event", event);
 }
 
-/* event is taken. */
-static void stream_publish(struct engine *e, const struct stream_name *n, json_t *event)
+static void stream_deliver(struct engine *e, const struct stream_name *n, json_t *message)
 {
     struct binding_set chosen = { 0 };
     const struct binding_set *all = &e->stream->changes;
-    JSON_OWNED message = stream_message(n, event);
     for (size_t i = 0; i < all->n; i++)
         if (is_match(all->items[i], "stream_name", n->stream) && is_match(all->items[i], "group_id", n->group) &&
             is_match(all->items[i], "item_id", n->item))
             binding_set_add(&chosen, all->items[i]);
-    if (message) {
-        stream_socket_publish(e, n, message);
-        binding_set_fire(e, &chosen, message);
-    }
+    stream_socket_publish(e, n, message);
+    binding_set_fire(e, &chosen, message);
     binding_set_done(&chosen);
+}
+
+static void published(void *arg, json_t *result, const struct engine_error *error)
+{
+    (void)arg, (void)result, (void)error; /* an event that did not reach the other engine reaches nobody */
+}
+
+/* Through the engine that keeps the items, when one does: it comes back from there to every engine that subscribes.
+ * event is taken. */
+static void stream_publish(struct engine *e, const struct stream_name *n, json_t *event)
+{
+    JSON_OWNED message = stream_message(n, event);
+    if (!message)
+        return;
+    if (!e->stream->bridge) {
+        stream_deliver(e, n, message);
+        return;
+    }
+    JSON_OWNED payload = json_pack("{s:s, s:O}", "topic", BRIDGE_TOPIC, "data", message);
+    remote_engine_invoke(e->stream->bridge, "publish", payload, published, NULL);
+}
+
+static void bridge_event(struct engine *e, json_t *message)
+{
+    struct stream_name n = { json_get_str(message, "streamName", NULL), json_get_str(message, "groupId", NULL),
+                             json_get_str(message, "id", NULL) };
+    if (n.stream && n.group && json_is_object(json_get(message, "event")))
+        stream_deliver(e, &n, message);
 }
 
 static void publish_change(struct engine *e, const struct stream_name *n, json_t *old, json_t *new)
@@ -309,7 +337,7 @@ static void relay_change(struct relay *r, json_t *result)
     json_t *old = json_get(result, "old_value"), *new = json_object_get(result, "new_value");
     struct stream_name name = { r->stream, r->group, r->item };
     if (!json_is_object(result) || (!r->is_delete && !new)) {
-        engine_fail(c, "JSON_ERROR", "the worker that provides stream \"%.64s\" answered without %s", r->stream,
+        engine_fail(c, "JSON_ERROR", "the provider of stream \"%.64s\" answered without %s", r->stream,
                     r->is_delete ? "an object" : "new_value");
         return;
     }
@@ -329,7 +357,7 @@ static void relay_done(void *arg, json_t *result, const struct engine_error *err
     else if (!r->is_change)
         engine_ok(r->call, json_incref(result));
     else if (!result)
-        engine_fail(r->call, r->code, "the worker that provides stream \"%.64s\" answered nothing", r->stream);
+        engine_fail(r->call, r->code, "the provider of stream \"%.64s\" answered nothing", r->stream);
     else
         relay_change(r, result);
     free(r->stream);
@@ -350,11 +378,13 @@ struct way {
     const char *more; /* a member besides the names, or NULL */
 };
 
-/* Hands the call to the worker that provides the stream. False: none does. */
+/* Hands the call to the worker that provides the stream, or to the engine that keeps the items. False: the store has
+ * them. */
 static bool is_relayed(struct engine_call *c, const struct place *p, const json_t *payload, const struct way *w)
 {
     const struct function *f = provided(c->engine, engine_call_function(c), p->name.stream);
-    if (!f)
+    struct outside *bridge = c->engine->stream->bridge;
+    if (!f && !bridge)
         return false;
     JSON_OWNED data = json_pack("{s:s, s:s*, s:s*}", "stream_name", p->name.stream, "group_id", p->name.group,
                                 "item_id", p->name.item);
@@ -368,7 +398,10 @@ static bool is_relayed(struct engine_call *c, const struct place *p, const json_
                          .item = xstrdup(p->name.item),
                          .is_change = w->is_change,
                          .is_delete = w->is_delete };
-    engine_invoke(c->engine, f->id, data, engine_call_metadata(c), relay_done, r);
+    if (f)
+        engine_invoke(c->engine, f->id, data, engine_call_metadata(c), relay_done, r);
+    else
+        remote_engine_invoke(bridge, engine_call_function(c), data, relay_done, r);
     return true;
 }
 
@@ -377,11 +410,15 @@ void stream_load(struct engine *e, const struct stream_name *n, engine_done_fn *
     CLEANUP(place_done) struct place p = { 0 };
     struct err err = ERR_INIT;
     JSON_OWNED value = NULL;
-    const struct function *f = provided(e, n->item ? "stream::get" : "stream::list", n->stream);
+    const char *verb = n->item ? "stream::get" : "stream::list";
+    const struct function *f = provided(e, verb, n->stream);
+    JSON_OWNED data = json_pack("{s:s, s:s, s:s*}", "stream_name", n->stream, "group_id", n->group, "item_id", n->item);
     if (f) {
-        JSON_OWNED data =
-            json_pack("{s:s, s:s, s:s*}", "stream_name", n->stream, "group_id", n->group, "item_id", n->item);
         engine_invoke(e, f->id, data, NULL, done, arg);
+        return;
+    }
+    if (e->stream->bridge) {
+        remote_engine_invoke(e->stream->bridge, verb, data, done, arg);
         return;
     }
     place_init(e, n, "", &p);
@@ -513,6 +550,7 @@ static void stream_list_groups(void *arg, struct engine_call *c, json_t *payload
         engine_fail(c, way.code, "%s", err.msg);
 }
 
+/* None with a bridge: the contract. */
 static void stream_list_all(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
@@ -593,10 +631,19 @@ int stream_init(struct engine *e, struct err *err)
     s->streams = share_new(STREAM_STREAMS_MAX);
     s->groups = share_new(VALUE_STORE_GROUPS_MAX);
     s->share_of_bytes = share_new(STREAM_BYTES_MAX);
+    const char *bridge = engine_config_bridge(e->config, "iii-stream");
     int r = store_open(path, &s->store, err);
     if (r == 0 && !s->is_in_memory)
         stream_count(s);
-    return r;
+    if (r == 0 && bridge)
+        r = remote_engine_new_client(e, bridge, BRIDGE_TOPIC, bridge_event, &s->bridge, err);
+    return r < 0 ? err_wrap(err, r, "iii-stream") : 0;
+}
+
+void stream_stop(struct engine *e)
+{
+    if (e->stream)
+        e->stream->bridge = remote_engine_free(e->stream->bridge);
 }
 
 void stream_done(struct engine *e)

@@ -1,6 +1,6 @@
 /* Functions stream::* and trigger types stream, stream:join, stream:leave: JSON items by stream name, group and item
- * id. A worker may provide single streams itself by registering stream::get(NAME) and its siblings. Private to
- * engine/. */
+ * id. A worker may provide single streams itself by registering stream::get(NAME) and its siblings; another engine may
+ * keep the items (adapter bridge). Private to engine/. */
 #pragma once
 #include "engine/engine_core.h"
 
@@ -9,6 +9,7 @@
 
 /* Opens the store that the configuration names. */
 int stream_init(struct engine *e, struct err *err);
+void stream_stop(struct engine *e); /* calls that wait for another engine are answered */
 void stream_done(struct engine *e);
 
 /* What a subscription sees: one item, or a group (item NULL). */

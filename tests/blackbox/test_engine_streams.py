@@ -297,7 +297,7 @@ def test_items_after_a_restart(tmp_path, key, method, survives):
 
 @pytest.mark.parametrize("config, problem", [
     ({"prt": 1}, 'unknown key "prt"'), ({"port": 70000}, "port must be 0 to 65535"), ({"port": "x"}, "port must be a whole number"),
-    ({"adapter": {"name": "redis"}}, '"redis" is not available: use kv'),
+    ({"adapter": {"name": "redis"}}, '"redis" is not available: use kv or bridge'),
     ({"adapter": {"name": "kv", "config": {"store_method": "tape"}}}, "store_method must be in_memory or file_based"),
     ({"adapter": {"config": {"save_interval_ms": 5}}}, "save_interval_ms must be 100 to"),
     ({"host": "0.0.0.0", "port": 0}, "refusing to listen on 0.0.0.0")])
