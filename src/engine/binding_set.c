@@ -30,27 +30,17 @@ void binding_set_done(struct binding_set *s)
     *s = (struct binding_set){ 0 };
 }
 
-static bool has_topic(const struct binding *b, const char *topic)
-{
-    return !topic || strcmp(trigger_config_str(b, "topic", ""), topic) == 0;
-}
-
 /* Copies the ids first: a function of this process runs inside trigger_fire() and may unbind any of them. */
-size_t binding_set_fire_topic(struct engine *e, const struct binding_set *s, const char *topic, json_t *payload)
+void binding_set_fire(struct engine *e, const struct binding_set *s, binding_set_fits_fn *fits, const void *arg,
+                      json_t *payload)
 {
     JSON_OWNED ids = json_array();
     for (size_t i = 0; i < s->n; i++)
-        if (has_topic(s->items[i], topic))
+        if (!fits || fits(s->items[i], arg))
             (void)json_array_append_new(ids, json_string(s->items[i]->id));
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const struct binding *b = map_get(trigger_bindings(e), json_string_value(json_array_get(ids, i)));
         if (b && b->is_active)
             trigger_fire(e, b, payload, NULL, NULL);
     }
-    return json_array_size(ids);
-}
-
-void binding_set_fire(struct engine *e, const struct binding_set *s, json_t *payload)
-{
-    (void)binding_set_fire_topic(e, s, NULL, payload);
 }

@@ -11,6 +11,7 @@ struct binding_set {
 void binding_set_add(struct binding_set *s, struct binding *b);
 void binding_set_remove(struct binding_set *s, const struct binding *b);
 void binding_set_done(struct binding_set *s);
-/* Fires all bindings, or (topic not NULL) those whose config says {"topic": topic}. Returns how many. */
-size_t binding_set_fire_topic(struct engine *e, const struct binding_set *s, const char *topic, json_t *payload);
-void binding_set_fire(struct engine *e, const struct binding_set *s, json_t *payload);
+/* Fires those that fit (fits NULL: all). arg is handed to fits. */
+typedef bool binding_set_fits_fn(const struct binding *b, const void *arg);
+void binding_set_fire(struct engine *e, const struct binding_set *s, binding_set_fits_fn *fits, const void *arg,
+                      json_t *payload);

@@ -27,49 +27,34 @@ struct kv {
 
 /* --- trigger type state --- */
 
-static int state_bind(struct engine *e, struct binding *b, struct err *err)
+static struct binding_set *state_bindings(struct engine *e)
 {
-    (void)err;
-    binding_set_add(&e->kv->watchers, b);
-    return 0;
-}
-
-static void state_unbind(struct engine *e, struct binding *b)
-{
-    binding_set_remove(&e->kv->watchers, b);
+    return &e->kv->watchers;
 }
 
 static const struct trigger_provider state_type = {
     .type = "state",
     .description = "A value of state:: was created, updated or deleted",
-    .bind = state_bind,
-    .unbind = state_unbind,
+    .bindings = state_bindings,
 };
 
-static bool is_watched(const struct binding *b, const char *scope, const char *key)
+static bool is_watched(const struct binding *b, const void *arg)
 {
+    const json_t *payload = arg;
+    const char *scope = json_get_str(payload, "scope", ""), *key = json_get_str(payload, "key", "");
     return strcmp(trigger_config_str(b, "scope", scope), scope) == 0 &&
            strcmp(trigger_config_str(b, "key", key), key) == 0;
 }
 
 static void kv_notify(struct engine *e, const char *scope, const char *key, json_t *old, json_t *new)
 {
-    struct binding_set chosen = { 0 };
-    for (size_t i = 0; i < e->kv->watchers.n; i++)
-        if (is_watched(e->kv->watchers.items[i], scope, key))
-            binding_set_add(&chosen, e->kv->watchers.items[i]);
-    if (chosen.n) {
-        const char *event = !new ? "state:deleted" : old ? "state:updated" : "state:created";
-        JSON_OWNED payload = json_pack("{s:s, s:s, s:s, s:s, s:O?, s:O?}", "type", "state", "event_type", event,
-                                       "scope", scope, "key", key, "old_value", old, "new_value", new);
-        if (payload && !old)
-            (void)json_object_set_new(payload, "old_value", json_null());
-        if (payload && !new)
-            (void)json_object_set_new(payload, "new_value", json_null());
-        if (payload)
-            binding_set_fire(e, &chosen, payload);
-    }
-    binding_set_done(&chosen);
+    const char *event = !new ? "state:deleted" : old ? "state:updated" : "state:created";
+    if (e->kv->watchers.n == 0)
+        return;
+    JSON_OWNED payload = json_pack("{s:s, s:s, s:s, s:s, s:O?, s:O?}", "type", "state", "event_type", event, "scope",
+                                   scope, "key", key, "old_value", old, "new_value", new);
+    if (payload)
+        binding_set_fire(e, &e->kv->watchers, is_watched, payload, payload);
 }
 
 /* --- functions --- */

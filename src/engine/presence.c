@@ -15,41 +15,25 @@ struct presence {
     struct timer *timer;
 };
 
-static int bind_functions(struct engine *e, struct binding *b, struct err *err)
+static struct binding_set *function_watchers(struct engine *e)
 {
-    (void)err;
-    binding_set_add(&e->presence->functions, b);
-    return 0;
+    return &e->presence->functions;
 }
 
-static void unbind_functions(struct engine *e, struct binding *b)
+static struct binding_set *worker_watchers(struct engine *e)
 {
-    binding_set_remove(&e->presence->functions, b);
-}
-
-static int bind_workers(struct engine *e, struct binding *b, struct err *err)
-{
-    (void)err;
-    binding_set_add(&e->presence->workers, b);
-    return 0;
-}
-
-static void unbind_workers(struct engine *e, struct binding *b)
-{
-    binding_set_remove(&e->presence->workers, b);
+    return &e->presence->workers;
 }
 
 static const struct trigger_provider functions_type = {
     .type = "engine::functions-available",
     .description = "Functions came or went",
-    .bind = bind_functions,
-    .unbind = unbind_functions,
+    .bindings = function_watchers,
 };
 static const struct trigger_provider workers_type = {
     .type = "engine::workers-available",
     .description = "A worker connected, disconnected or described itself",
-    .bind = bind_workers,
-    .unbind = unbind_workers,
+    .bindings = worker_watchers,
 };
 
 /* A worker with rules hears only of what it may call. */
@@ -102,5 +86,5 @@ void presence_worker(struct engine *e, const char *event, const char *worker_id)
     if (!e->presence || e->presence->workers.n == 0)
         return;
     JSON_OWNED payload = json_pack("{s:s, s:s}", "event", event, "worker_id", worker_id);
-    binding_set_fire(e, &e->presence->workers, payload);
+    binding_set_fire(e, &e->presence->workers, NULL, NULL, payload);
 }

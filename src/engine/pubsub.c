@@ -1,6 +1,7 @@
 #include "engine/pubsub.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "engine/binding_set.h"
@@ -15,21 +16,26 @@ static int pubsub_bind(struct engine *e, struct binding *b, struct err *err)
     const char *topic = trigger_config_str(b, "topic", NULL);
     if (!topic || !*topic)
         return err_set(err, ERR_INVALID, 0, "a subscribe trigger needs config.topic, a non-empty string");
-    binding_set_add(&e->pubsub->listeners, b);
+    (void)e;
     return 0;
 }
 
-static void pubsub_unbind(struct engine *e, struct binding *b)
+static struct binding_set *pubsub_bindings(struct engine *e)
 {
-    binding_set_remove(&e->pubsub->listeners, b);
+    return &e->pubsub->listeners;
 }
 
 static const struct trigger_provider subscribe_type = {
     .type = "subscribe",
     .description = "A message was published to a topic",
     .bind = pubsub_bind,
-    .unbind = pubsub_unbind,
+    .bindings = pubsub_bindings,
 };
+
+static bool has_topic(const struct binding *b, const void *topic)
+{
+    return strcmp(trigger_config_str(b, "topic", ""), topic) == 0;
+}
 
 static void pubsub_publish(void *arg, struct engine_call *c, json_t *payload)
 {
@@ -41,7 +47,7 @@ static void pubsub_publish(void *arg, struct engine_call *c, json_t *payload)
         return;
     }
     JSON_OWNED message = data ? json_incref(data) : json_null();
-    (void)binding_set_fire_topic(e, &e->pubsub->listeners, topic, message); /* having no subscriber is not an error */
+    binding_set_fire(e, &e->pubsub->listeners, has_topic, topic, message); /* having no subscriber is not an error */
     engine_ok(c, json_null());
 }
 

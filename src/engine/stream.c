@@ -39,46 +39,35 @@ struct stream {
 
 static int changes_bind(struct engine *e, struct binding *b, struct err *err)
 {
-    if (!*trigger_config_str(b, "stream_name", ""))
-        return err_set(err, ERR_INVALID, 0, "a stream trigger needs config.stream_name, a non-empty string");
-    binding_set_add(&e->stream->changes, b);
-    return 0;
+    (void)e;
+    return *trigger_config_str(b, "stream_name", "")
+               ? 0
+               : err_set(err, ERR_INVALID, 0, "a stream trigger needs config.stream_name, a non-empty string");
 }
 
-static void changes_unbind(struct engine *e, struct binding *b)
+static struct binding_set *change_watchers(struct engine *e)
 {
-    binding_set_remove(&e->stream->changes, b);
+    return &e->stream->changes;
 }
 
-static int joins_bind(struct engine *e, struct binding *b, struct err *err)
+static struct binding_set *join_watchers(struct engine *e)
 {
-    (void)err;
-    binding_set_add(&e->stream->joins, b);
-    return 0;
+    return &e->stream->joins;
 }
 
-static void joins_unbind(struct engine *e, struct binding *b)
+static struct binding_set *leave_watchers(struct engine *e)
 {
-    binding_set_remove(&e->stream->joins, b);
-}
-
-static int leaves_bind(struct engine *e, struct binding *b, struct err *err)
-{
-    (void)err;
-    binding_set_add(&e->stream->leaves, b);
-    return 0;
-}
-
-static void leaves_unbind(struct engine *e, struct binding *b)
-{
-    binding_set_remove(&e->stream->leaves, b);
+    return &e->stream->leaves;
 }
 
 static const struct trigger_provider stream_types[] = {
-    { "stream", "An item of a stream was created, updated or deleted, or an event was sent", changes_bind,
-      changes_unbind, .is_condition_strict = true },
-    { "stream:join", "A subscriber asks to join a stream", joins_bind, joins_unbind },
-    { "stream:leave", "A subscriber has left a stream", leaves_bind, leaves_unbind },
+    { .type = "stream",
+      .description = "An item of a stream was created, updated or deleted, or an event was sent",
+      .bindings = change_watchers,
+      .bind = changes_bind,
+      .is_condition_strict = true },
+    { .type = "stream:join", .description = "A subscriber asks to join a stream", .bindings = join_watchers },
+    { .type = "stream:leave", .description = "A subscriber has left a stream", .bindings = leave_watchers },
 };
 
 /* An empty filter matches all. */
@@ -96,17 +85,17 @@ json_t *stream_message(const struct stream_name *n, json_t *event)
                      "streamName", n->stream, "groupId", n->group, "id", n->item, "event", event);
 }
 
+static bool is_about(const struct binding *b, const void *arg)
+{
+    const struct stream_name *n = arg;
+    return is_match(b, "stream_name", n->stream) && is_match(b, "group_id", n->group) &&
+           is_match(b, "item_id", n->item);
+}
+
 static void stream_deliver(struct engine *e, const struct stream_name *n, json_t *message)
 {
-    struct binding_set chosen = { 0 };
-    const struct binding_set *all = &e->stream->changes;
-    for (size_t i = 0; i < all->n; i++)
-        if (is_match(all->items[i], "stream_name", n->stream) && is_match(all->items[i], "group_id", n->group) &&
-            is_match(all->items[i], "item_id", n->item))
-            binding_set_add(&chosen, all->items[i]);
     stream_socket_publish(e, n, message);
-    binding_set_fire(e, &chosen, message);
-    binding_set_done(&chosen);
+    binding_set_fire(e, &e->stream->changes, is_about, n, message);
 }
 
 static void published(void *arg, json_t *result, const struct engine_error *error)
@@ -186,14 +175,14 @@ void stream_fire_join(struct engine *e, json_t *payload, stream_joined_fn *fn, v
     join_step(j);
 }
 
+static bool is_left(const struct binding *b, const void *payload)
+{
+    return is_match(b, "stream_name", json_get_str(payload, "stream_name", ""));
+}
+
 void stream_fire_leave(struct engine *e, json_t *payload)
 {
-    struct binding_set chosen = { 0 };
-    for (size_t i = 0; i < e->stream->leaves.n; i++)
-        if (is_match(e->stream->leaves.items[i], "stream_name", json_get_str(payload, "stream_name", "")))
-            binding_set_add(&chosen, e->stream->leaves.items[i]);
-    binding_set_fire(e, &chosen, payload);
-    binding_set_done(&chosen);
+    binding_set_fire(e, &e->stream->leaves, is_left, payload, payload);
 }
 
 /* --- names --- */
@@ -299,28 +288,6 @@ static int stream_save(struct engine *e, const struct place *p, json_t *old, jso
     return r;
 }
 
-static int stream_remove(struct engine *e, const struct place *p, json_t **ret_old, struct err *err)
-{
-    struct stream *s = e->stream;
-    JSON_OWNED old = NULL;
-    JSON_OWNED listed = NULL;
-    char owner[SHARE_TENANT_MAX];
-    int r = value_store_get(&p->at, &old, err);
-    value_store_owner(&p->at, owner);
-    if (r == 0)
-        r = value_store_delete(&p->at, err);
-    if (r < 0)
-        return r;
-    if (store_count(s->store, p->groups) == 0 && store_get(s->store, STREAMS, p->name.stream, &listed, NULL) == 0) {
-        (void)store_delete(s->store, STREAMS, p->name.stream, NULL); /* an empty stream in the list does no harm */
-        share_give(s->streams, json_get_str(listed, "owner", ""), 1);
-    }
-    s->bytes -= size_of(s, old);
-    share_give(s->share_of_bytes, owner, size_of(s, old));
-    *ret_old = STEAL(old);
-    return 0;
-}
-
 /* --- streams that a worker provides --- */
 
 struct relay {
@@ -330,36 +297,29 @@ struct relay {
     bool is_change, is_delete;
 };
 
-static void relay_change(struct relay *r, json_t *result)
-{
-    struct engine_call *c = r->call;
-    struct engine *e = c->engine;
-    json_t *old = json_get(result, "old_value"), *new = json_object_get(result, "new_value");
-    struct stream_name name = { r->stream, r->group, r->item };
-    if (!json_is_object(result) || (!r->is_delete && !new)) {
-        engine_fail(c, "JSON_ERROR", "the provider of stream \"%.64s\" answered without %s", r->stream,
-                    r->is_delete ? "an object" : "new_value");
-        return;
-    }
-    JSON_OWNED none = json_null();
-    json_t *answer = json_pack("{s:O, s:O*, s:O*}", "old_value", old ? old : none, "new_value",
-                               r->is_delete ? NULL : new, "errors", json_get(result, "errors"));
-    if (!r->is_delete || old)
-        publish_change(e, &name, old, r->is_delete ? NULL : new);
-    engine_ok(c, answer);
-}
-
 static void relay_done(void *arg, json_t *result, const struct engine_error *error)
 {
     struct relay *r = arg;
-    if (error)
-        engine_fail_text(r->call, r->is_change ? r->code : error->code, error->message);
-    else if (!r->is_change)
-        engine_ok(r->call, json_incref(result));
-    else if (!result)
-        engine_fail(r->call, r->code, "the provider of stream \"%.64s\" answered nothing", r->stream);
-    else
-        relay_change(r, result);
+    struct engine_call *c = r->call;
+    const struct stream_name name = { r->stream, r->group, r->item };
+    json_t *old = json_get(result, "old_value"), *new = r->is_delete ? NULL : json_object_get(result, "new_value");
+    if (error) {
+        engine_fail_text(c, r->is_change ? r->code : error->code, error->message);
+    } else if (!r->is_change) {
+        engine_ok(c, json_incref(result));
+    } else if (!result) {
+        engine_fail(c, r->code, "the provider of stream \"%.64s\" answered nothing", r->stream);
+    } else if (!json_is_object(result) || (!r->is_delete && !new)) {
+        engine_fail(c, "JSON_ERROR", "the provider of stream \"%.64s\" answered without %s", r->stream,
+                    r->is_delete ? "an object" : "new_value");
+    } else {
+        JSON_OWNED none = json_null();
+        json_t *answer = json_pack("{s:O, s:O*, s:O*}", "old_value", old ? old : none, "new_value", new, "errors",
+                                   json_get(result, "errors"));
+        if (new || old)
+            publish_change(c->engine, &name, old, new);
+        engine_ok(c, answer);
+    }
     free(r->stream);
     free(r->group);
     free(r->item);
@@ -510,13 +470,26 @@ static void stream_delete(void *arg, struct engine_call *c, json_t *payload)
     static const struct way way = { "STREAM_DELETE_ERROR", true, true, NULL };
     CLEANUP(place_done) struct place p = { 0 };
     struct err err = ERR_INIT;
+    struct stream *s = c->engine->stream;
+    char owner[SHARE_TENANT_MAX];
     JSON_OWNED old = NULL;
+    JSON_OWNED listed = NULL;
     if (!read_place(c, payload, 3, &p) || is_relayed(c, &p, payload, &way))
         return;
-    if (stream_remove(arg, &p, &old, &err) < 0) {
+    int r = value_store_get(&p.at, &old, &err);
+    value_store_owner(&p.at, owner);
+    if (r == 0)
+        r = value_store_delete(&p.at, &err);
+    if (r < 0) {
         engine_fail(c, way.code, "%s", err.msg);
         return;
     }
+    if (store_count(s->store, p.groups) == 0 && store_get(s->store, STREAMS, p.name.stream, &listed, NULL) == 0) {
+        (void)store_delete(s->store, STREAMS, p.name.stream, NULL); /* an empty stream in the list does no harm */
+        share_give(s->streams, json_get_str(listed, "owner", ""), 1);
+    }
+    s->bytes -= size_of(s, old);
+    share_give(s->share_of_bytes, owner, size_of(s, old));
     if (old)
         publish_change(arg, &p.name, old, NULL);
     engine_ok(c, json_pack("{s:O?}", "old_value", old));

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "engine/binding_set.h"
 #include "engine/session.h"
 #include "engine/worker.h"
 
@@ -80,9 +81,12 @@ static int binding_activate(struct engine *e, struct binding *b, struct err *err
     const struct trigger_type *t = map_get(e->triggers->types, b->type);
     if (!t || b->is_active)
         return 0;
-    if (t->provider) {
-        int r = t->provider->bind(e, b, err);
+    const struct trigger_provider *p = t->provider;
+    if (p) {
+        int r = p->bind ? p->bind(e, b, err) : 0;
         b->is_active = r == 0;
+        if (r == 0 && p->bindings)
+            binding_set_add(p->bindings(e), b);
         return r;
     }
     json_t *m = binding_message("registertrigger", b);
@@ -100,9 +104,12 @@ static void binding_deactivate(struct engine *e, struct binding *b)
     if (!t || !b->is_active)
         return;
     b->is_active = false;
-    if (t->provider)
-        t->provider->unbind(e, b);
-    else
+    const struct trigger_provider *p = t->provider;
+    if (p && p->bindings)
+        binding_set_remove(p->bindings(e), b);
+    if (p && p->unbind)
+        p->unbind(e, b);
+    if (!p)
         worker_send(t->owner, binding_message("unregistertrigger", b));
 }
 
@@ -113,16 +120,6 @@ static void type_park_bindings(struct engine *e, const char *type)
         struct binding *b = it.value;
         if (strcmp(b->type, type) == 0)
             b->is_active = false;
-    }
-}
-
-static void activate_all(struct engine *e, const char *type)
-{
-    for (struct map_iter it = map_iter(e->triggers->bindings); map_next(&it);) {
-        struct binding *b = it.value;
-        if (strcmp(b->type, type) == 0)
-            (void)binding_activate(
-                e, b, NULL); /* only the engine's own types refuse at once, and they are always registered */
     }
 }
 
@@ -137,7 +134,11 @@ static void put_type(struct engine *e, struct trigger_type *t)
         type_park_bindings(e, t->id);
     }
     map_set(e->triggers->types, t->id, t);
-    activate_all(e, t->id);
+    for (struct map_iter it = map_iter(e->triggers->bindings); map_next(&it);) {
+        struct binding *b = it.value;
+        if (strcmp(b->type, t->id) == 0) /* only the engine's own types refuse at once, and they are always there */
+            (void)binding_activate(e, b, NULL);
+    }
 }
 
 void trigger_add_provider(struct engine *e, const struct trigger_provider *p)

@@ -16,9 +16,12 @@ struct binding {
     void *state; /* the provider's */
 };
 
-/* A type of the engine's own. */
+struct binding_set;
+
+/* A type of the engine's own. Each function may be NULL. */
 struct trigger_provider {
     const char *type, *description;
+    struct binding_set *(*bindings)(struct engine *e); /* the set that active bindings are in */
     /* -errno with err: the binding is rejected. */
     int (*bind)(struct engine *e, struct binding *b, struct err *err);
     void (*unbind)(struct engine *e, struct binding *b);
