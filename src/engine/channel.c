@@ -15,15 +15,16 @@
 #include <sys/queue.h>
 
 #include "base/alloc.h"
-#include "base/ident.h"
+#include "base/digest.h"
 #include "base/map.h"
+#include "base/uuid.h"
+#include "engine/request_json.h"
 #include "engine/share.h"
 #include "http/url.h"
 #include "http/ws.h"
 #include "http/ws_closing.h"
 
 #define PATH          "/ws/channels/"
-#define UUID_MAX      37
 #define SWEEPS        10                 /* checks for unclaimed ends in one claim time */
 #define MESSAGE_MAX   (16 * 1024 * 1024) /* SDKs split at 64 KiB, but larger frames are legal */
 #define QUEUE_MARK    (1024 * 1024)
@@ -74,17 +75,6 @@ struct channel_hub {
 
 /* --- life --- */
 
-static void make_uuid(char out[UUID_MAX])
-{
-    unsigned char b[16];
-    char hex[33];
-    ident_random(b, sizeof(b));
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    ident_hex(b, sizeof(b), hex);
-    (void)snprintf(out, UUID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
-}
-
 struct channel *channel_new(struct channel_hub *h, enum channel_end local, const struct channel_events *ev, void *arg)
 {
     struct channel *c = xzalloc(sizeof(*c));
@@ -100,8 +90,8 @@ struct channel *channel_new(struct channel_hub *h, enum channel_end local, const
     c->made_ms = loop_now_ms(h->loop);
     c->buffer_items = CHANNEL_BUFFER_DEFAULT;
     STAILQ_INIT(&c->waiting);
-    make_uuid(c->id);
-    make_uuid(c->key);
+    uuid_new(c->id);
+    uuid_new(c->key);
     map_set(h->channels, c->id, c);
     return c;
 }
@@ -252,18 +242,6 @@ static bool is_full(const struct channel *c)
            c->hub->waiting_bytes >= WAITING_MAX;
 }
 
-static void item_add(struct channel *c, bool is_text, const char *data, size_t len)
-{
-    struct item *i = xzalloc(sizeof(*i) + len);
-    i->is_text = is_text;
-    i->len = len;
-    (void)memcpy(i->data, data, len);
-    STAILQ_INSERT_TAIL(&c->waiting, i, link);
-    c->n_waiting++;
-    c->waiting_bytes += len;
-    c->hub->waiting_bytes += len;
-}
-
 /* Hands one message to a local reader, or the end. */
 static void channel_flush(void *arg)
 {
@@ -288,7 +266,14 @@ static void end_message(void *arg, struct ws *w, bool is_text, const char *data,
         return; /* a reader must not send */
     struct channel *c = e->channel;
     if (!c->reader.is_claimed || c->n_waiting) {
-        item_add(c, is_text, data, len);
+        struct item *i = xzalloc(sizeof(*i) + len);
+        i->is_text = is_text;
+        i->len = len;
+        (void)memcpy(i->data, data, len);
+        STAILQ_INSERT_TAIL(&c->waiting, i, link);
+        c->n_waiting++;
+        c->waiting_bytes += len;
+        c->hub->waiting_bytes += len;
         ws_hold(w, is_full(c));
     } else if (c->reader.is_local) {
         c->events.on_data(c->arg, c, is_text, data, len);
@@ -326,24 +311,10 @@ static void end_closed(void *arg, struct ws *w, int code, const char *reason)
 
 /* --- claiming --- */
 
-static void claim_refuse(struct http_req *r, int status, const char *text)
-{
-    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
-    http_req_reply(r, status, "application/json", body, strlen(body));
-}
-
-static bool is_same_key(const char *a, const char *b, size_t len)
-{
-    volatile unsigned char different = 0; /* volatile: the compiler must not skip a byte of the comparison */
-    for (size_t i = 0; i < len; i++)
-        different |= (unsigned char)(a[i] ^ b[i]);
-    return different == 0;
-}
-
 static struct channel *find(const struct channel_hub *h, const char *id, const struct buf *key)
 {
     struct channel *c = map_get(h->channels, id);
-    bool is_right = c && key->len == UUID_MAX - 1 && is_same_key(c->key, buf_text(key), UUID_MAX - 1);
+    bool is_right = c && key->len == UUID_MAX - 1 && digest_same_secret(c->key, buf_text(key), UUID_MAX - 1);
     return is_right ? c : NULL;
 }
 
@@ -422,9 +393,9 @@ bool channel_hub_serve(struct channel_hub *h, struct http_req *r)
     struct channel *c = has_both ? find(h, path + strlen(PATH), &key) : NULL;
     struct end *e = c ? (is_read ? &c->reader : &c->writer) : NULL;
     if (!has_both || (!is_read && strcmp(buf_text(&dir), "write") != 0))
-        claim_refuse(r, 400, "a channel needs key= and dir=read or dir=write");
+        request_json_refuse(r, 400, "a channel needs key= and dir=read or dir=write");
     else if (!e || e->is_local)
-        claim_refuse(r, 404, "channel not found");
+        request_json_refuse(r, 404, "channel not found");
     else
         end_claim(e, r);
     return true;
@@ -441,7 +412,7 @@ static struct http_body_rule app_head(void *arg, struct http_req *r)
 static void app_request(void *arg, struct http_req *r)
 {
     if (!channel_hub_serve(arg, r))
-        claim_refuse(r, 404, "not found: this port serves /ws/channels/");
+        request_json_refuse(r, 404, "not found: this port serves /ws/channels/");
 }
 
 struct http_app channel_hub_app(struct channel_hub *h)

@@ -56,17 +56,6 @@ static void end_over(struct channel_handle *c)
 
 /* --- a channel of this engine --- */
 
-static void send_early(struct channel_handle *c)
-{
-    for (size_t at = 0; at < c->early.len;) {
-        struct early_head head;
-        (void)memcpy(&head, c->early.data + at, sizeof(head));
-        at += sizeof(head);
-        (void)channel_write(c->channel, head.is_text, c->early.data + at, head.len);
-        at += head.len;
-    }
-}
-
 static void local_claimed(void *arg, struct channel *ch)
 {
     struct channel_handle *c = arg;
@@ -75,7 +64,13 @@ static void local_claimed(void *arg, struct channel *ch)
     c->is_ready = true;
     if (!c->is_writer)
         return;
-    send_early(c);
+    for (size_t at = 0; at < c->early.len;) {
+        struct early_head head;
+        (void)memcpy(&head, c->early.data + at, sizeof(head));
+        at += sizeof(head);
+        (void)channel_write(c->channel, head.is_text, c->early.data + at, head.len);
+        at += head.len;
+    }
     buf_done(&c->early);
     if (c->is_finished) {
         channel_close(c->channel, 1000, "stream_complete");

@@ -247,17 +247,6 @@ static void job_shelve(struct enqueue *q, struct job *j)
     TAILQ_INSERT_TAIL(&s->jobs, j, link);
 }
 
-static void pump_lane(struct enqueue *q, struct lane *l)
-{
-    struct job *j;
-    while (l->running < l->parallel && (j = TAILQ_FIRST(&l->waiting)) && function_of(j)) {
-        if (registry_find(q->engine, function_of(j)))
-            job_run(q, j);
-        else
-            job_shelve(q, j);
-    }
-}
-
 static void queue_pump(void *arg)
 {
     struct engine *e = arg;
@@ -270,7 +259,11 @@ static void queue_pump(void *arg)
          n--) { /* bounded: running may make more lanes due */
         TAILQ_REMOVE(&q->due, l, link);
         l->is_due = false;
-        pump_lane(q, l);
+        for (struct job *j; l->running < l->parallel && (j = TAILQ_FIRST(&l->waiting)) && function_of(j);)
+            if (registry_find(q->engine, function_of(j)))
+                job_run(q, j);
+            else
+                job_shelve(q, j);
     }
 }
 

@@ -267,9 +267,18 @@ static void response_data(void *arg, struct http_client *client, const char *dat
     (void)buf_add(&h->body, data, len); /* the client's limit is the buffer's */
 }
 
-static void answer_response(struct http_call *h, int status)
+static void response_done(void *arg, struct http_client *client, const struct err *err)
 {
+    struct http_call *h = arg;
     JSON_OWNED body = NULL;
+    if (err) {
+        const char *code = err->code == ERR_FORBIDDEN ? "url_validation_failed"
+                           : h->has_head              ? "http_response_failed"
+                                                      : "http_request_failed";
+        engine_fail_text(call_end(h), code, err->msg);
+        return;
+    }
+    int status = http_client_status(client);
     bool is_empty = h->body.len == 0;
     if (json_read(buf_text(&h->body), h->body.len, &body, NULL) < 0)
         body = NULL;
@@ -286,41 +295,12 @@ static void answer_response(struct http_call *h, int status)
         engine_ok(c, STEAL(body));
 }
 
-static void response_done(void *arg, struct http_client *client, const struct err *err)
-{
-    struct http_call *h = arg;
-    if (!err) {
-        answer_response(h, http_client_status(client));
-        return;
-    }
-    const char *code = err->code == ERR_FORBIDDEN ? "url_validation_failed"
-                       : h->has_head              ? "http_response_failed"
-                                                  : "http_request_failed";
-    engine_fail_text(call_end(h), code, err->msg);
-}
-
 /* --- the request --- */
 
 static void add_line(json_t *lines, const char *name, const char *value)
 {
     CLEANUP(free_p) char *line = xasprintf("%s: %s", name, value);
     (void)json_array_append_new(lines, json_text(line, strlen(line)));
-}
-
-static void add_auth(const struct http_function *f, json_t *lines, const char *stamp, const char *body, size_t len)
-{
-    if (f->auth == AUTH_HMAC) {
-        char hex[DIGEST_HEX];
-        CLEANUP(free_p) char *encoded = xzalloc(BASE64_SIZE(len) + 1);
-        base64_encode(body, len, encoded);
-        CLEANUP(free_p) char *text = xasprintf("%s:%s", stamp, encoded);
-        digest_hmac(f->secret, strlen(f->secret), text, strlen(text), hex);
-        CLEANUP(free_p) char *value = xasprintf("sha256=%s", hex);
-        add_line(lines, "x-iii-Signature", value);
-    } else if (f->auth != AUTH_NONE) {
-        CLEANUP(free_p) char *value = xasprintf("%s%s", f->auth == AUTH_BEARER ? "Bearer " : "", f->secret);
-        add_line(lines, f->header, value);
-    }
 }
 
 static json_t *request_lines(const struct http_function *f, const char *function_id, const char *body, size_t len)
@@ -338,7 +318,18 @@ static json_t *request_lines(const struct http_function *f, const char *function
     add_line(lines, "x-iii-Invocation-ID", id);
     add_line(lines, "x-iii-Timestamp", stamp);
     json_object_foreach(f->headers, name, value) add_line(lines, name, json_string_value(value));
-    add_auth(f, lines, stamp, body, len);
+    if (f->auth == AUTH_HMAC) {
+        char hex[DIGEST_HEX];
+        CLEANUP(free_p) char *encoded = xzalloc(BASE64_SIZE(len) + 1);
+        base64_encode(body, len, encoded);
+        CLEANUP(free_p) char *text = xasprintf("%s:%s", stamp, encoded);
+        digest_hmac(f->secret, strlen(f->secret), text, strlen(text), hex);
+        CLEANUP(free_p) char *signature = xasprintf("sha256=%s", hex);
+        add_line(lines, "x-iii-Signature", signature);
+    } else if (f->auth != AUTH_NONE) {
+        CLEANUP(free_p) char *credential = xasprintf("%s%s", f->auth == AUTH_BEARER ? "Bearer " : "", f->secret);
+        add_line(lines, f->header, credential);
+    }
     return lines;
 }
 

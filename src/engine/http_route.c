@@ -78,20 +78,6 @@ static bool is_better(const struct route *a, const struct route *b)
     return false;
 }
 
-static void read_params(const struct route *r, char *const *parts, json_t *params)
-{
-    for (size_t i = 0; r->parts && r->parts[i]; i++) {
-        CLEANUP(buf_done) struct buf value = BUF_INIT(16384);
-        if (!is_param(r->parts[i]))
-            continue;
-        if (url_decode(parts[i], strlen(parts[i]), &value) < 0) {
-            buf_clear(&value);
-            (void)buf_add_str(&value, parts[i]); /* a bad escape is passed on unchanged */
-        }
-        (void)json_object_set_new(params, r->parts[i] + 1, json_text(buf_text(&value), value.len));
-    }
-}
-
 struct binding *http_route_match(const struct engine *e, const char *method, const char *path, json_t *params)
 {
     CLEANUP(strlist_free_p) char **parts = NULL;
@@ -103,8 +89,16 @@ struct binding *http_route_match(const struct engine *e, const char *method, con
             best = r;
     if (!best)
         return NULL;
-    if (params)
-        read_params(best, parts, params);
+    for (size_t i = 0; params && best->parts && best->parts[i]; i++) {
+        CLEANUP(buf_done) struct buf value = BUF_INIT(16384);
+        if (!is_param(best->parts[i]))
+            continue;
+        if (url_decode(parts[i], strlen(parts[i]), &value) < 0) {
+            buf_clear(&value);
+            (void)buf_add_str(&value, parts[i]); /* a bad escape is passed on unchanged */
+        }
+        (void)json_object_set_new(params, best->parts[i] + 1, json_text(buf_text(&value), value.len));
+    }
     return best->binding;
 }
 

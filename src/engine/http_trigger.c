@@ -110,21 +110,16 @@ static int clamp_status(int64_t status)
     return status >= 200 && status <= 599 ? (int)status : 500;
 }
 
-static void reply_json(struct exchange *x, int status, const json_t *body)
-{
-    size_t len;
-    CLEANUP(free_p) char *text = json_write(body, &len);
-    http_req_reply(x->req, status, "application/json", text, len);
-    exchange_settle(x);
-}
-
 static void reply_error(struct exchange *x, int status, const char *code, const char *text)
 {
     JSON_OWNED error = message_error_body(code, text, NULL);
     JSON_OWNED body = json_pack("{s:O}", "error", error);
     if (status == 422)
         (void)json_object_set_new(body, "skipped", json_true());
-    reply_json(x, status, body);
+    size_t len;
+    CLEANUP(free_p) char *json = json_write(body, &len);
+    http_req_reply(x->req, status, "application/json", json, len);
+    exchange_settle(x);
 }
 
 /* {status_code, headers, body}, or any other value as the body. */
@@ -175,26 +170,21 @@ static void on_response_drain(void *arg)
         channel_handle_hold(x->response, false);
 }
 
-static void response_control(struct exchange *x, const char *data, size_t len)
-{
-    JSON_OWNED frame = NULL;
-    if (x->is_begun || json_read(data, len, &frame, NULL) < 0)
-        return;
-    const char *type = json_get_str(frame, "type", "");
-    if (strcmp(type, "set_status") == 0) {
-        x->status = clamp_status(json_get_int(frame, "status_code", 200));
-    } else if (strcmp(type, "set_headers") == 0) {
-        json_decref(x->headers);
-        x->headers = json_incref(json_get(frame, "headers"));
-    }
-}
-
 static void response_data(void *arg, bool is_text, const char *data, size_t len)
 {
     struct exchange *x = arg;
     x->has_frames = true;
     if (is_text) {
-        response_control(x, data, len);
+        JSON_OWNED frame = NULL;
+        if (x->is_begun || json_read(data, len, &frame, NULL) < 0)
+            return;
+        const char *type = json_get_str(frame, "type", "");
+        if (strcmp(type, "set_status") == 0) {
+            x->status = clamp_status(json_get_int(frame, "status_code", 200));
+        } else if (strcmp(type, "set_headers") == 0) {
+            json_decref(x->headers);
+            x->headers = json_incref(json_get(frame, "headers"));
+        }
         return;
     }
     if (!x->is_begun)
@@ -259,20 +249,16 @@ static void exchange_middleware(void *arg, json_t *result, const struct engine_e
     exchange_unref(x);
 }
 
-static json_t *middleware_payload(const struct exchange *x)
-{
-    return json_pack("{s:s, s:{s:O, s:O, s:O, s:O}, s:{}}", "phase", "preHandler", "request", "path_params",
-                     json_object_get(x->payload, "path_params"), "query_params",
-                     json_object_get(x->payload, "query_params"), "headers", json_object_get(x->payload, "headers"),
-                     "method", json_object_get(x->payload, "method"), "context");
-}
-
 static void ask_next(struct exchange *x)
 {
     const char *id = json_string_value(json_array_get(x->middleware, x->next_middleware));
     const struct binding *b = map_get(trigger_bindings(x->engine), x->binding_id);
     if (id) {
-        JSON_OWNED payload = middleware_payload(x);
+        JSON_OWNED payload =
+            json_pack("{s:s, s:{s:O, s:O, s:O, s:O}, s:{}}", "phase", "preHandler", "request", "path_params",
+                      json_object_get(x->payload, "path_params"), "query_params",
+                      json_object_get(x->payload, "query_params"), "headers", json_object_get(x->payload, "headers"),
+                      "method", json_object_get(x->payload, "method"), "context");
         x->n_refs++;
         engine_invoke(x->engine, id, payload, NULL, exchange_middleware, x);
     } else if (b) {
@@ -285,23 +271,18 @@ static void ask_next(struct exchange *x)
 
 /* --- the request as a payload --- */
 
-static json_t *body_json(const struct http_req *r)
-{
-    size_t len;
-    const char *text = http_req_body(r, &len), *type = http_req_header(r, "content-type");
-    json_t *body = NULL;
-    if (!type || !strcasestr(type, "application/json") || json_read(text, len, &body, NULL) < 0)
-        return json_null();
-    return body;
-}
-
 static json_t *request_json(const struct http_req *r, const struct binding *b, json_t *path_params)
 {
-    const char *path = trigger_config_str(b, "api_path", "");
+    size_t len;
+    const char *path = trigger_config_str(b, "api_path", ""), *type = http_req_header(r, "content-type");
+    const char *text = http_req_body(r, &len);
+    json_t *body = NULL;
+    if (!type || !strcasestr(type, "application/json") || json_read(text, len, &body, NULL) < 0)
+        body = json_null();
     return json_pack("{s:o, s:O, s:o, s:s, s:s, s:o, s:{s:s, s:s, s:s}}", "query_params",
                      request_json_query(http_req_query(r)), "path_params", path_params, "headers",
-                     request_json_headers(r), "path", path, "method", http_req_method(r), "body", body_json(r),
-                     "trigger", "type", "http", "path", path, "method", http_req_method(r));
+                     request_json_headers(r), "path", path, "method", http_req_method(r), "body", body, "trigger",
+                     "type", "http", "path", path, "method", http_req_method(r));
 }
 
 /* Makes a channel: one end here, the reference to the other one in the payload. */

@@ -35,16 +35,6 @@ static bool is_internal(const char *id, const json_t *metadata)
            json_get_bool(metadata, "internal", false);
 }
 
-static bool has_word(const json_t *list, const char *word)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *s = json_string_value(json_array_get(list, i));
-        if (s && strcmp(s, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The filters that all lists share: search, prefix, worker, workers. */
 static bool is_wanted(const json_t *filter, const char *id, const char *description, const char *worker)
 {
@@ -55,7 +45,7 @@ static bool is_wanted(const json_t *filter, const char *id, const char *descript
         return false;
     if (prefix && !starts_with(id, prefix))
         return false;
-    return (!one || strcmp(one, worker) == 0) && (!json_array_size(many) || has_word(many, worker));
+    return (!one || strcmp(one, worker) == 0) && (!json_array_size(many) || message_has_text(many, worker));
 }
 
 static json_t *text_or_null(const char *s)
@@ -134,18 +124,6 @@ static void functions_list(void *arg, struct engine_call *c, json_t *payload)
     engine_ok(c, json_pack("{s:o}", "functions", introspect_functions(arg, payload, session_of(c))));
 }
 
-static json_t *bindings_of(struct engine *e, const char *function_id)
-{
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(trigger_bindings(e)); map_next(&it);) {
-        const struct binding *b = it.value;
-        if (strcmp(b->function_id, function_id) == 0)
-            (void)json_array_append_new(
-                list, json_pack("{s:s, s:s, s:O}", "id", b->id, "trigger_type", b->type, "config", b->config));
-    }
-    return list;
-}
-
 static json_t *function_detail(struct engine *e, const char *id)
 {
     const struct function *f = registry_find(e, id);
@@ -154,7 +132,14 @@ static json_t *function_detail(struct engine *e, const char *id)
     json_t *o = function_summary(e, f);
     message_set(o, "request_schema", f->request_schema);
     message_set(o, "response_schema", f->response_schema);
-    (void)json_object_set_new(o, "registered_triggers", bindings_of(e, id));
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(trigger_bindings(e)); map_next(&it);) {
+        const struct binding *b = it.value;
+        if (strcmp(b->function_id, id) == 0)
+            (void)json_array_append_new(
+                list, json_pack("{s:s, s:s, s:O}", "id", b->id, "trigger_type", b->type, "config", b->config));
+    }
+    (void)json_object_set_new(o, "registered_triggers", list);
     return o;
 }
 
@@ -239,21 +224,15 @@ static json_t *self_summary(const struct engine *e)
                      "active_invocations", (json_int_t)active, "connected_at_ms", (json_int_t)e->started_ms);
 }
 
-static bool is_worker_wanted(const json_t *filter, const json_t *summary)
+static void add_worker(json_t *list, const json_t *filter, json_t *summary)
 {
     const char *runtime = json_get_str(filter, "runtime", NULL), *status = json_get_str(filter, "status", NULL);
     const char *search = json_get_str(filter, "search", NULL);
-    if (runtime && strcmp(runtime, json_get_str(summary, "runtime", "")) != 0)
-        return false;
-    if (status && strcmp(status, json_get_str(summary, "status", "")) != 0)
-        return false;
-    return !search || strcasestr(json_get_str(summary, "name", ""), search) ||
-           strcasestr(json_get_str(summary, "description", ""), search);
-}
-
-static void add_worker(json_t *list, const json_t *filter, json_t *summary)
-{
-    if (is_worker_wanted(filter, summary))
+    bool is_shown = (!runtime || strcmp(runtime, json_get_str(summary, "runtime", "")) == 0) &&
+                    (!status || strcmp(status, json_get_str(summary, "status", "")) == 0) &&
+                    (!search || strcasestr(json_get_str(summary, "name", ""), search) ||
+                     strcasestr(json_get_str(summary, "description", ""), search));
+    if (is_shown)
         (void)json_array_append_new(list, summary);
     else
         json_decref(summary);
@@ -272,29 +251,6 @@ static void workers_list(void *arg, struct engine_call *c, json_t *payload)
     engine_ok(c, json_pack("{s:o}", "workers", list));
 }
 
-static json_t *functions_of(struct engine *e, const struct worker *w)
-{
-    json_t *list = json_array();
-    const struct map *m = w ? e->remote : e->local;
-    for (struct map_iter it = map_iter(m); map_next(&it);) {
-        const struct function *f = it.value;
-        if (f->owner == w && !f->is_inside)
-            (void)json_array_append_new(list, function_summary(e, f));
-    }
-    return list;
-}
-
-static json_t *types_of(struct engine *e, const struct worker *w)
-{
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(trigger_types(e)); map_next(&it);) {
-        const struct trigger_type *t = it.value;
-        if (w && t->owner == w)
-            (void)json_array_append_new(list, json_pack("{s:s, s:s}", "id", t->id, "description", t->description));
-    }
-    return list;
-}
-
 static json_t *binding_json(struct engine *e, const struct binding *b)
 {
     size_t len;
@@ -310,17 +266,6 @@ static json_t *binding_json(struct engine *e, const struct binding *b)
     message_set(o, "config", b->config);
     message_set(o, "metadata", b->metadata);
     return o;
-}
-
-static json_t *bindings_by(struct engine *e, const struct worker *w)
-{
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(trigger_bindings(e)); map_next(&it);) {
-        const struct binding *b = it.value;
-        if (b->owner == w)
-            (void)json_array_append_new(list, binding_json(e, b));
-    }
-    return list;
 }
 
 static void workers_info(void *arg, struct engine_call *c, json_t *payload)
@@ -343,8 +288,24 @@ static void workers_info(void *arg, struct engine_call *c, json_t *payload)
     else
         (void)json_object_set_new(worker, "pid", json_integer(getpid()));
     (void)json_object_set_new(worker, "internal", json_boolean(!found));
-    engine_ok(c, json_pack("{s:o, s:o, s:o, s:o}", "worker", worker, "functions", functions_of(e, found),
-                           "trigger_types", types_of(e, found), "registered_triggers", bindings_by(e, found)));
+    json_t *functions = json_array(), *types = json_array(), *bindings = json_array();
+    for (struct map_iter it = map_iter(found ? e->remote : e->local); map_next(&it);) {
+        const struct function *f = it.value;
+        if (f->owner == found && !f->is_inside)
+            (void)json_array_append_new(functions, function_summary(e, f));
+    }
+    for (struct map_iter it = map_iter(trigger_types(e)); map_next(&it);) {
+        const struct trigger_type *t = it.value;
+        if (found && t->owner == found)
+            (void)json_array_append_new(types, json_pack("{s:s, s:s}", "id", t->id, "description", t->description));
+    }
+    for (struct map_iter it = map_iter(trigger_bindings(e)); map_next(&it);) {
+        const struct binding *b = it.value;
+        if (b->owner == found)
+            (void)json_array_append_new(bindings, binding_json(e, b));
+    }
+    engine_ok(c, json_pack("{s:o, s:o, s:o, s:o}", "worker", worker, "functions", functions, "trigger_types", types,
+                           "registered_triggers", bindings));
 }
 
 static void workers_register(void *arg, struct engine_call *c, json_t *payload)

@@ -211,15 +211,6 @@ json_t *invocation_payload(const struct engine_call *c)
     return copy;
 }
 
-/* Keeps the caller's id when it is free: logs on both sides then agree. */
-static void choose_id(struct engine_call *c)
-{
-    if (!c->caller_id || !uuid_parse(c->caller_id, c->id))
-        uuid_new(c->id);
-    while (map_get(c->engine->calls, c->id))
-        uuid_new(c->id);
-}
-
 static void send_to_worker(struct engine_call *c, const struct function *f, const struct invocation *i)
 {
     struct worker *w = f->owner;
@@ -228,7 +219,10 @@ static void send_to_worker(struct engine_call *c, const struct function *f, cons
                      "the worker of this function does not read: too many bytes are queued for it");
         return;
     }
-    choose_id(c);
+    if (!c->caller_id || !uuid_parse(c->caller_id, c->id)) /* kept when it is free: logs on both sides then agree */
+        uuid_new(c->id);
+    while (map_get(c->engine->calls, c->id))
+        uuid_new(c->id);
     JSON_OWNED payload = invocation_payload(c);
     json_t *msg = message_invoke(c->id, f->id + f->skip, payload);
     message_set(msg, "metadata", c->metadata);
@@ -330,12 +324,11 @@ static void enqueue_call(struct worker *w, const struct message *m)
 static bool is_beyond(struct worker *w, const struct message *m)
 {
     const struct function *f = registry_find(w->engine, m->function_id);
-    struct outcome o = { .error = { .code = "forbidden", .message = "this token may not call that function" } };
     if (!w->is_limited || (f && !f->owner && f->checks_caller && m->action != MESSAGE_ENQUEUE))
         return false;
     worker_refused(w, m->function_id);
-    if (m->invocation_id && m->action != MESSAGE_VOID)
-        answer_worker(w, m->invocation_id, m->function_id, &o);
+    if (m->action != MESSAGE_VOID)
+        call_refuse(w, m, "forbidden", "this token may not call that function");
     return true;
 }
 
@@ -353,34 +346,12 @@ static bool is_forbidden(struct worker *w, const struct message *m)
     return true;
 }
 
-/* The middleware gets the call, makes the real one itself, and its answer is the call's. */
-static void call_middleware(struct worker *w, const struct message *m, const char *middleware)
-{
-    JSON_OWNED empty = json_object();
-    JSON_OWNED payload = json_pack("{s:s, s:O, s:O?, s:O, s:s?}", "function_id", m->function_id, "payload",
-                                   m->data ? m->data : empty, "action", json_get(m->body, "action"), "context",
-                                   session_context(w->session), "namespace", m->namespace);
-    struct invocation i = { .function_id = middleware,
-                            .echo_id = m->function_id,
-                            .payload = payload,
-                            .metadata = m->metadata,
-                            .traceparent = m->traceparent,
-                            .baggage = m->baggage,
-                            .caller = w,
-                            .caller_id = m->action == MESSAGE_VOID ? NULL : m->invocation_id };
-    invocation_start(w->engine, &i);
-}
-
 void invocation_from_worker(struct worker *w, const struct message *m)
 {
     if (is_forbidden(w, m) || is_refused(w, m) || is_beyond(w, m))
         return;
     const char *middleware = session_middleware(w->session, w->engine, m->function_id);
-    if (middleware) {
-        call_middleware(w, m, middleware);
-        return;
-    }
-    if (m->action == MESSAGE_ENQUEUE) {
+    if (!middleware && m->action == MESSAGE_ENQUEUE) {
         enqueue_call(w, m);
         return;
     }
@@ -391,6 +362,15 @@ void invocation_from_worker(struct worker *w, const struct message *m)
                             .baggage = m->baggage,
                             .caller = w,
                             .caller_id = m->action == MESSAGE_VOID ? NULL : m->invocation_id };
+    JSON_OWNED wrapped = NULL;
+    if (middleware) { /* it makes the real call itself, and its answer is the call's */
+        wrapped = json_pack("{s:s, s:o, s:O?, s:O, s:s?}", "function_id", m->function_id, "payload",
+                            m->data ? json_incref(m->data) : json_object(), "action", json_get(m->body, "action"),
+                            "context", session_context(w->session), "namespace", m->namespace);
+        i.function_id = middleware;
+        i.echo_id = m->function_id;
+        i.payload = wrapped;
+    }
     invocation_start(w->engine, &i);
 }
 

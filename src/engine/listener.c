@@ -21,12 +21,6 @@ struct listener {
     const json_t *rules; /* borrowed from the configuration; NULL: everything is allowed */
 };
 
-static void listener_refuse(struct http_req *r, int status, const char *text)
-{
-    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
-    http_req_reply(r, status, "application/json", body, strlen(body));
-}
-
 static void ignore_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
     (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* replaced at once by ws_closing */
@@ -67,11 +61,11 @@ static void listener_admit(struct listener *l, struct http_req *r, struct worker
                              : pass->identity;
     (void)snprintf(pass->tenant, sizeof(pass->tenant), "%s", tenant);
     if (e->is_stopping)
-        listener_refuse(r, 503, "the server stops");
+        request_json_refuse(r, 503, "the server stops");
     else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
-        listener_refuse(r, 503, "too many workers are connected");
+        request_json_refuse(r, 503, "too many workers are connected");
     else if (!share_take(e->connections, pass->tenant, 1))
-        listener_refuse(r, 503, "too many workers of this tenant are connected");
+        request_json_refuse(r, 503, "too many workers of this tenant are connected");
     else if (strcmp(http_req_path(r), "/") == 0)
         worker_accept(e, r, pass); /* takes the session */
     else
@@ -112,9 +106,9 @@ static void listener_request(void *arg, struct http_req *r)
     if (channel_hub_serve(e->channels, r))
         return;
     if (strcmp(path, "/") != 0 && strcmp(path, "/otel") != 0)
-        listener_refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
+        request_json_refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
     else if (e->is_stopping)
-        listener_refuse(r, 503, "the server stops");
+        request_json_refuse(r, 503, "the server stops");
     else if (auth) {
         CLEANUP(free_p) char *address = request_json_peer_address(r);
         JSON_OWNED payload = json_pack("{s:o, s:o, s:s}", "headers", request_json_headers(r), "query_params",

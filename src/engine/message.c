@@ -37,14 +37,6 @@ static bool is_blank(const char *text, size_t len)
     return true;
 }
 
-static enum message_type type_of(const char *word)
-{
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i].word, word) == 0)
-            return words[i].type;
-    return MESSAGE_UNKNOWN;
-}
-
 /* A string member: absent and null are fine unless it is required. Rejects text with a NUL inside, which would be
  * truncated. */
 static int take_str(const json_t *body, const char *key, bool is_needed, const char **ret, struct err *err)
@@ -212,7 +204,10 @@ int message_read(const char *text, size_t len, struct message *ret, struct err *
     if (r == 0)
         r = take_str(m.body, "type", true, &word, err);
     if (r == 0) {
-        m.type = type_of(word);
+        m.type = MESSAGE_UNKNOWN;
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+            if (strcmp(words[i].word, word) == 0)
+                m.type = words[i].type;
         r = take_members(&m, err);
     }
     if (r < 0)
@@ -294,4 +289,14 @@ char *message_clean_text(const char *text, size_t max_chars)
         i += step ? step : 1;
     }
     return buf_steal(&out, NULL);
+}
+
+bool message_has_text(const json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *one = json_string_value(json_array_get(list, i));
+        if (one && strcmp(one, text) == 0)
+            return true;
+    }
+    return false;
 }

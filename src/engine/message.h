@@ -66,3 +66,4 @@ void message_set_str(json_t *obj, const char *key, const char *value);
 /* Removes control and bidirectional characters and keeps at most max_chars characters: for names that workers give
  * themselves. Caller frees. */
 char *message_clean_text(const char *text, size_t max_chars);
+bool message_has_text(const json_t *list, const char *text); /* a list of texts has this one */

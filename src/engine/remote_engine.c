@@ -190,21 +190,16 @@ static void outside_message(void *arg, struct ws *w, bool is_text, const char *d
                   json_get_str(m.error, "message", ""), NULL);
 }
 
-/* Plus or minus 30 %, so that many workers do not reconnect at the same moment. */
-static int64_t jittered(int64_t ms)
-{
-    uint32_t dice;
-    ident_random(&dice, sizeof(dice));
-    return ms * (700 + (int64_t)(dice % 601)) / 1000;
-}
-
 static void outside_closed(void *arg, struct ws *w, int code, const char *reason)
 {
     struct outside *o = arg;
     (void)w, (void)code;
     o->ws = NULL;
     o->has_handshake = false;
-    int64_t pause = jittered(o->pause_ms);
+    uint32_t dice;
+    ident_random(&dice, sizeof(dice));
+    /* Plus or minus 30 %, so that many workers do not reconnect at the same moment. */
+    int64_t pause = o->pause_ms * (700 + (int64_t)(dice % 601)) / 1000;
     o->pause_ms = o->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : o->pause_ms * 2;
     timer_set(o->retry, pause, 0);
     log_event(LOG_DEBUG, "engine.outside_lost", "url", o->url, "reason", reason, NULL);
@@ -212,9 +207,13 @@ static void outside_closed(void *arg, struct ws *w, int code, const char *reason
     invocation_outside_left(o->engine, o);
 }
 
-static void register_functions(struct outside *o)
+/* Frames sent before the handshake is complete wait in the socket's queue: the order is the contract's. */
+static void outside_register(struct outside *o)
 {
-    for (struct map_iter it = map_iter(o->engine->local); map_next(&it);) {
+    if (o->worker_id && o->reattach_token)
+        send_json(o, json_pack("{s:s, s:s, s:s}", "type", "reattach", "previous_worker_id", o->worker_id,
+                               "reattach_token", o->reattach_token));
+    for (struct map_iter it = map_iter(o->engine->local); !o->is_client && map_next(&it);) {
         const struct function *f = it.value;
         if (f->is_inside)
             continue;
@@ -225,16 +224,6 @@ static void register_functions(struct outside *o)
         message_set(m, "metadata", f->metadata);
         send_json(o, m);
     }
-}
-
-/* Frames sent before the handshake is complete wait in the socket's queue: the order is the contract's. */
-static void outside_register(struct outside *o)
-{
-    if (o->worker_id && o->reattach_token)
-        send_json(o, json_pack("{s:s, s:s, s:s}", "type", "reattach", "previous_worker_id", o->worker_id,
-                               "reattach_token", o->reattach_token));
-    if (!o->is_client)
-        register_functions(o);
     if (o->topic) {
         send_json(o, json_pack("{s:s, s:s, s:{s:b}}", "type", "registerfunction", "id", o->event_fn, "metadata",
                                "internal", true));
@@ -248,26 +237,20 @@ static void outside_register(struct outside *o)
     send_json(o, m);
 }
 
-static int connect_now(struct outside *o, struct err *err)
+static void outside_retry(void *arg)
 {
     static const struct ws_events events = { .on_message = outside_message, .on_close = outside_closed };
+    struct outside *o = arg;
+    struct err err = ERR_INIT;
     CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
     CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
     const char *const headers[] = { auth, NULL };
     const struct ws_target to = {
         .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX, .trust = o->engine->trust
     };
-    int r = ws_dial(o->engine->loop, &to, &events, o, &o->ws, err);
-    if (r == 0)
+    if (ws_dial(o->engine->loop, &to, &events, o, &o->ws, &err) == 0)
         outside_register(o);
-    return r;
-}
-
-static void outside_retry(void *arg)
-{
-    struct outside *o = arg;
-    struct err err = ERR_INIT;
-    if (connect_now(o, &err) < 0)
+    else
         outside_closed(o, NULL, 1006, err.msg);
 }
 

@@ -55,3 +55,9 @@ char *request_json_peer_address(const struct http_req *r)
     const char *peer = http_req_peer(r), *port = strrchr(peer, ':');
     return port ? xstrndup(peer, (size_t)(port - peer)) : xstrdup(peer);
 }
+
+void request_json_refuse(struct http_req *r, int status, const char *text)
+{
+    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
+    http_req_reply(r, status, "application/json", body, strlen(body));
+}

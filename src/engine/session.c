@@ -94,16 +94,6 @@ static bool is_exposed(const json_t *item, const char *id, const struct function
 
 /* --- calls --- */
 
-static bool has_text(const json_t *list, const char *text)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *one = json_string_value(json_array_get(list, i));
-        if (one && strcmp(one, text) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* What every client needs to work at all. */
 static bool is_infrastructure(const char *id)
 {
@@ -121,10 +111,11 @@ enum session_verdict session_may_call(const struct session *s, const struct engi
 {
     if (!s || !s->rbac)
         return SESSION_ALLOWED;
-    if (has_text(json_get(s->answer, "forbidden_functions"), id))
+    if (message_has_text(json_get(s->answer, "forbidden_functions"), id))
         return SESSION_BANNED;
     const json_t *scoped = json_get(json_get(json_get(s->answer, "namespaces"), "default"), "allowed_functions");
-    if (has_text(scoped, id) || has_text(json_get(s->answer, "allowed_functions"), id) || is_infrastructure(id))
+    if (message_has_text(scoped, id) || message_has_text(json_get(s->answer, "allowed_functions"), id) ||
+        is_infrastructure(id))
         return SESSION_ALLOWED;
     const json_t *list = json_get(s->rbac, "expose_functions");
     const struct function *f = registry_find(e, id);
@@ -216,7 +207,7 @@ bool session_may_register(const struct session *s, const struct message *m)
     case MESSAGE_REGISTER_TYPE:
         return json_get_bool(s->answer, "allow_trigger_type_registration", s->answer == NULL);
     case MESSAGE_REGISTER_TRIGGER:
-        return !types || has_text(types, m->trigger_type);
+        return !types || message_has_text(types, m->trigger_type);
     default:
         return true;
     }

@@ -207,12 +207,6 @@ static void subscriber_end(struct subscriber *s, int code, const char *reason)
     subscriber_forget(s);
 }
 
-static bool is_wanted(const struct subscription *n, const struct stream_name *name)
-{
-    return strcmp(n->stream, name->stream) == 0 && strcmp(n->group, name->group) == 0 &&
-           (!n->item || (name->item && strcmp(n->item, name->item) == 0));
-}
-
 void stream_socket_publish(struct engine *e, const struct stream_name *name, const json_t *message)
 {
     size_t len = 0;
@@ -222,7 +216,8 @@ void stream_socket_publish(struct engine *e, const struct stream_name *name, con
         const struct subscription *n;
         next = LIST_NEXT(s, link);
         LIST_FOREACH(n, &s->joined, link)
-        if (is_wanted(n, name))
+        if (strcmp(n->stream, name->stream) == 0 && strcmp(n->group, name->group) == 0 &&
+            (!n->item || (name->item && strcmp(n->item, name->item) == 0)))
             (void)ws_send(s->ws, true, text, len);
     }
     /* In a second walk: ending one fires stream:leave, and a function of this process may then change the list. */
@@ -252,12 +247,6 @@ void stream_socket_stop(struct engine *e)
 
 /* --- connecting --- */
 
-static void socket_refuse(struct http_req *r, int status, const char *text)
-{
-    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
-    http_req_reply(r, status, "application/json", body, strlen(body));
-}
-
 static void subscriber_accept(struct engine *e, struct http_req *r, json_t *context)
 {
     static const struct ws_events events = { .on_message = subscriber_message, .on_close = subscriber_closed };
@@ -269,7 +258,7 @@ static void subscriber_accept(struct engine *e, struct http_req *r, json_t *cont
         hex[SHARE_TENANT_MAX - 1] = '\0';
     }
     if (!share_take(e->subscriber_share, hex, 1)) {
-        socket_refuse(r, 503, "too many subscribers of this tenant are connected");
+        request_json_refuse(r, 503, "too many subscribers of this tenant are connected");
         return;
     }
     struct subscriber *s = xzalloc(sizeof(*s));
@@ -297,7 +286,7 @@ static void auth_done(void *arg, json_t *result, const struct engine_error *erro
     if (http_req_is_gone(j->req))
         ;
     else if (error || j->engine->is_stopping) /* not as lenient as the contract: the function is the only guard */
-        socket_refuse(j->req, 401, "the auth function of iii-stream did not accept this connection");
+        request_json_refuse(j->req, 401, "the auth function of iii-stream did not accept this connection");
     else
         subscriber_accept(j->engine, j->req, json_get(result, "context"));
     http_req_unref(j->req);
@@ -310,11 +299,11 @@ static void socket_request(void *arg, struct http_req *r)
     const char *auth = json_get_str(engine_config_of(e->config, "iii-stream"), "auth_function", NULL);
     char identity[ENGINE_ID_MAX];
     if (strcmp(http_req_path(r), "/") != 0)
-        socket_refuse(r, 404, "not found: this port serves subscribers of streams at /");
+        request_json_refuse(r, 404, "not found: this port serves subscribers of streams at /");
     else if (e->is_stopping)
-        socket_refuse(r, 503, "the server stops");
+        request_json_refuse(r, 503, "the server stops");
     else if (e->n_subscribers >= STREAM_SOCKET_MAX)
-        socket_refuse(r, 503, "too many subscribers are connected");
+        request_json_refuse(r, 503, "too many subscribers are connected");
     else if (auth) {
         struct judged *j = xzalloc(sizeof(*j));
         *j = (struct judged){ e, http_req_ref(r) };
@@ -323,7 +312,7 @@ static void socket_request(void *arg, struct http_req *r)
                       "query_params", request_json_query_lists(http_req_query(r)), "addr", http_req_peer(r));
         engine_invoke(e, auth, payload, NULL, auth_done, j);
     } else if (engine_authenticate(e, r, identity) != ENGINE_FULL) {
-        socket_refuse(r, 401, "an admin token is needed: Authorization: Bearer ..., or ?token=...");
+        request_json_refuse(r, 401, "an admin token is needed: Authorization: Bearer ..., or ?token=...");
     } else {
         subscriber_accept(e, r, NULL);
     }

@@ -118,44 +118,10 @@ void worker_retire(struct worker *w, int code, const char *reason)
 
 /* --- messages --- */
 
-static void worker_reattach(struct worker *w, const struct message *m)
-{
-    struct worker *old = map_get(w->engine->workers, m->previous_worker_id);
-    if (old && old != w && strcmp(old->token, m->reattach_token) == 0)
-        worker_retire(old, 1000, "reattached");
-}
-
 static void refused(const struct worker *w, const char *what, const char *id, int r)
 {
     if (r < 0)
         log_event(LOG_DEBUG, "engine.refused", "what", what, "id", id, "worker", w->id, "why", strerror(-r), NULL);
-}
-
-/* Messages a worker with limited rights may not send: it owns nothing here that others could call or be called by. */
-static bool is_too_much(const struct worker *w, const struct message *m)
-{
-    switch (m->type) {
-    case MESSAGE_REGISTER_FUNCTION:
-    case MESSAGE_REGISTER_TYPE:
-    case MESSAGE_REGISTER_TRIGGER:
-    case MESSAGE_REATTACH:
-        return w->is_limited;
-    case MESSAGE_PING:
-    case MESSAGE_UNREGISTER_FUNCTION:
-    case MESSAGE_INVOKE:
-    case MESSAGE_RESULT:
-    case MESSAGE_UNREGISTER_TYPE:
-    case MESSAGE_UNREGISTER_TRIGGER:
-    case MESSAGE_TRIGGER_RESULT:
-    case MESSAGE_OBSERVE:
-    case MESSAGE_BLANK:
-    case MESSAGE_UNKNOWN:
-    case MESSAGE_PONG:
-    case MESSAGE_WORKER_REGISTERED:
-    case MESSAGE_ERROR:
-        break;
-    }
-    return false;
 }
 
 void worker_refused(const struct worker *w, const char *what)
@@ -241,7 +207,10 @@ static bool is_ruled(struct worker *w, struct message *m)
 static void worker_handle(struct worker *w, const struct message *m)
 {
     struct engine *e = w->engine;
-    if (is_too_much(w, m)) {
+    struct worker *old = NULL;
+    /* A worker with limited rights owns nothing here that others could call or be called by. */
+    if (w->is_limited && (m->type == MESSAGE_REGISTER_FUNCTION || m->type == MESSAGE_REGISTER_TYPE ||
+                          m->type == MESSAGE_REGISTER_TRIGGER || m->type == MESSAGE_REATTACH)) {
         worker_refused(w, m->type == MESSAGE_REATTACH ? "engine::reattach" : "engine::register");
         worker_send(w, json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "code", "FORBIDDEN", "message",
                                  "registering needs an admin token"));
@@ -252,7 +221,9 @@ static void worker_handle(struct worker *w, const struct message *m)
         worker_send(w, json_pack("{s:s}", "type", "pong"));
         break;
     case MESSAGE_REATTACH:
-        worker_reattach(w, m);
+        old = map_get(e->workers, m->previous_worker_id);
+        if (old && old != w && strcmp(old->token, m->reattach_token) == 0)
+            worker_retire(old, 1000, "reattached");
         break;
     case MESSAGE_REGISTER_FUNCTION:
         refused(w, "function", m->id, registry_add(e, w, m));
@@ -296,12 +267,6 @@ static void worker_handle(struct worker *w, const struct message *m)
     }
 }
 
-/* Telemetry that was meant for /otel. */
-static bool is_telemetry(const char *data, size_t len)
-{
-    return len >= 4 && (memcmp(data, "OTLP", 4) == 0 || memcmp(data, "MTRC", 4) == 0 || memcmp(data, "LOGS", 4) == 0);
-}
-
 /* is_judged: it has passed the session's rules. */
 static void worker_process(struct worker *w, const char *data, size_t len, bool is_judged)
 {
@@ -329,7 +294,9 @@ static void worker_process(struct worker *w, const char *data, size_t len, bool 
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len)
 {
     assert(w->magic == WORKER_MAGIC);
-    if (is_text || !is_telemetry(data, len))
+    bool is_telemetry = !is_text && len >= 4 && /* meant for /otel */
+                        (memcmp(data, "OTLP", 4) == 0 || memcmp(data, "MTRC", 4) == 0 || memcmp(data, "LOGS", 4) == 0);
+    if (!is_telemetry)
         worker_process(w, data, len, false);
 }
 
