@@ -98,14 +98,21 @@ static const json_t *security_of(const struct engine *e)
     return json_get(engine_config_of(e->config, "iii-http-functions"), "security");
 }
 
+/* NULL stays NULL. Caller frees. */
+static char *lower_case(const char *text)
+{
+    char *made = xstrdup(text);
+    for (char *at = made; at && *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return made;
+}
+
 static bool is_listed(const json_t *list, const char *host)
 {
-    CLEANUP(free_p) char *lower = xstrdup(host);
-    for (char *at = lower; *at; at++)
-        *at = (char)tolower((unsigned char)*at);
+    CLEANUP(free_p) char *name = lower_case(host);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *pattern = json_string_value(json_array_get(list, i));
-        if (pattern && wildcard_match(pattern, lower))
+        CLEANUP(free_p) char *pattern = lower_case(json_string_value(json_array_get(list, i)));
+        if (pattern && wildcard_match(pattern, name))
             return true;
     }
     return json_array_size(list) == 0;

@@ -73,7 +73,7 @@ def serving(tmp_path, **security):
 
 @pytest.fixture(scope="module")
 def open_server(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("http"), block_private_ips=False, require_https=False, url_allowlist=["127.*", "localhost"]) as server:
+    with serving(tmp_path_factory.mktemp("http"), block_private_ips=False, require_https=False, url_allowlist=["127.*", "LocalHost"]) as server:
         yield server
 
 
@@ -179,6 +179,12 @@ def test_registrations_that_are_refused(workers, target):
                 {"url": target.url, "headers": {"X A": "b"}}, {"url": target.url, "timeout_ms": 0}):
         owner.register("h::bad", invocation=bad)
         assert listed(caller, "h::bad") == []
+
+
+def test_names_in_the_allow_list_have_no_case(workers, target):
+    owner, caller = workers
+    owner.register("h::case", invocation={"url": f"http://loCALhost:{target.port}/"})
+    assert listed(caller, "h::case")
 
 
 def test_one_workers_functions_cannot_use_every_request(workers, target):
