@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ struct enqueue {
     struct timer *timer;
     struct binding_set subscribers;
     struct share *share; /* of the jobs */
+    struct share *dead;  /* of the dead letters */
     bool is_pump_due, is_over;
 };
 
@@ -108,9 +110,9 @@ static int make_room(struct enqueue *q, const char *name, struct err *err)
     return err_set(err, ERR_CAPACITY, 0, "limit of %d queues reached", LANES_MAX);
 }
 
-static const char *tenant_of(const struct job *j)
+static const char *tenant_in(const json_t *doc)
 {
-    return json_get_str(j->doc, "tenant", "");
+    return json_get_str(doc, "tenant", "");
 }
 
 static const char *function_of(const struct job *j)
@@ -135,7 +137,7 @@ static struct job *job_new(struct enqueue *q, const char *id, json_t *doc)
 static void job_free(struct job *j)
 {
     (void)map_remove(j->queue->jobs, j->id);
-    share_give(j->queue->share, tenant_of(j), 1);
+    share_give(j->queue->share, tenant_in(j->doc), 1);
     j->lane->n_jobs--;
     json_decref(j->doc);
     free(j);
@@ -144,6 +146,30 @@ static void job_free(struct job *j)
 static void pump_later(struct lane *l, struct enqueue *q);
 
 /* --- running --- */
+
+/* The oldest dead letter, of one tenant or of all. */
+struct oldest {
+    const char *tenant; /* NULL: all */
+    char id[UUID_MAX], owner[SHARE_TENANT_MAX];
+};
+
+static bool is_not_oldest(void *arg, const char *key, json_t *doc)
+{
+    struct oldest *o = arg;
+    if (o->tenant && strcmp(o->tenant, tenant_in(doc)) != 0)
+        return true;
+    (void)snprintf(o->id, sizeof(o->id), "%s", key);
+    (void)snprintf(o->owner, sizeof(o->owner), "%s", tenant_in(doc));
+    return false;
+}
+
+static void dead_drop_oldest(struct enqueue *q, const char *tenant)
+{
+    struct oldest o = { .tenant = tenant };
+    (void)store_each(q->engine->store, DEAD, false, is_not_oldest, &o, NULL);
+    (void)store_delete(q->engine->store, DEAD, o.id, NULL); /* at worst one more is kept */
+    share_give(q->dead, o.owner, 1);
+}
 
 static void job_bury(struct enqueue *q, struct job *j, const struct engine_error *error)
 {
@@ -163,7 +189,12 @@ static void job_bury(struct enqueue *q, struct job *j, const struct engine_error
         store_rollback(s);
         log_event(LOG_DEBUG, "engine.queue_store", "job", j->id, "error", err.msg, NULL);
     }
-    (void)store_trim(s, DEAD, ENQUEUE_DEAD_MAX);
+    if (!share_take(q->dead, tenant_in(j->doc), 1)) {
+        dead_drop_oldest(q, tenant_in(j->doc));
+        (void)share_take(q->dead, tenant_in(j->doc), 1);
+    }
+    if (store_count(s, DEAD) > ENQUEUE_DEAD_MAX)
+        dead_drop_oldest(q, NULL);
     job_free(j);
 }
 
@@ -539,13 +570,16 @@ static void queue_redrive(void *arg, struct engine_call *c, json_t *payload)
                                .data = json_object_get(doc, "data"),
                                .metadata = json_get(doc, "metadata"),
                                .traceparent = json_get_str(doc, "traceparent", NULL),
-                               .baggage = json_get_str(doc, "baggage", NULL) };
+                               .baggage = json_get_str(doc, "baggage", NULL),
+                               .tenant = tenant_in(doc) };
     char new_id[UUID_MAX];
     if (queue_add(e->enqueue, &job, json_get_str(doc, "topic", NULL), new_id, &err) < 0 ||
         store_delete(e->store, DEAD, id, &err) < 0)
         engine_fail(c, "enqueue_error", "%s", err.msg);
-    else
+    else {
+        share_give(e->enqueue->dead, tenant_in(doc), 1);
         engine_ok(c, json_pack("{s:s}", "messageReceiptId", new_id));
+    }
 }
 
 /* --- life --- */
@@ -555,9 +589,17 @@ static bool load_job(void *arg, const char *key, json_t *doc)
     char id[UUID_MAX];
     if (uuid_parse(key, id)) {
         struct job *j = job_new(arg, id, json_incref(doc));
-        (void)share_take(j->queue->share, tenant_of(j), 1); /* what is in the store stays, even over a smaller limit */
+        (void)share_take(j->queue->share, tenant_in(doc),
+                         1); /* what is in the store stays, even over a smaller limit */
         pump_later(j->lane, arg);
     }
+    return true;
+}
+
+static bool count_dead(void *arg, const char *key, json_t *doc)
+{
+    (void)key;
+    (void)share_take(arg, tenant_in(doc), 1);
     return true;
 }
 
@@ -570,10 +612,12 @@ void enqueue_init(struct engine *e)
     q->lanes = map_new();
     q->shelves = map_new();
     q->share = share_new(ENQUEUE_JOBS_MAX);
+    q->dead = share_new(ENQUEUE_DEAD_MAX);
     TAILQ_INIT(&q->due);
     TAILQ_INIT(&q->delayed);
     q->timer = timer_new(e->loop, -1, 0, queue_tick, q);
     (void)store_each(e->store, JOBS, false, load_job, q, NULL); /* a job that cannot be read stays in the store */
+    (void)store_each(e->store, DEAD, false, count_dead, q->dead, NULL); /* one that cannot be read is not counted */
     trigger_add_provider(e, &durable_type);
     trigger_add_provider(e, &queue_type);
     registry_add_inside(e, "engine::queue::enqueue", "Queue a call: {queue, function_id, data}", enqueue_fn, e);
@@ -605,6 +649,7 @@ void enqueue_done(struct engine *e)
     map_free(q->lanes);
     map_free(q->shelves);
     share_free(q->share);
+    share_free(q->dead);
     binding_set_done(&q->subscribers);
     timer_free(q->timer);
     free(q);

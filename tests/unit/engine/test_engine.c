@@ -6,11 +6,13 @@
 
 #include "base/alloc.h"
 #include "engine/channel.h"
+#include "engine/enqueue.h"
 #include "engine/invocation.h"
 #include "engine/registry.h"
 #include "engine/trigger.h"
 #include "engine/update_ops.h"
 #include "engine/worker.h"
+#include "loopturn.h"
 #include "tap.h"
 
 struct rig {
@@ -348,6 +350,55 @@ TEST(a_tenant_cannot_fill_the_memory_of_streams)
     rig_done(&r);
 }
 
+static void always_fails(void *arg, struct engine_call *c, json_t *payload)
+{
+    (void)arg, (void)payload;
+    engine_fail(c, "no", "on purpose");
+}
+
+static bool has_dead(struct rig *r, const char *id)
+{
+    JSON_OWNED doc = NULL;
+    return store_get(r->store, "engine_dead", id, &doc, NULL) == 0;
+}
+
+TEST(a_tenants_dead_letters_push_out_its_own)
+{
+    struct rig r;
+    struct err err = ERR_INIT;
+    char id[UUID_MAX];
+    JSON_OWNED of_a = json_pack("{s:s, s:s}", "queue", "q", "tenant", "a");
+    JSON_OWNED of_b = json_pack("{s:s, s:s}", "queue", "q", "tenant", "b");
+    rig_init(&r);
+    CHECK_INT(store_begin(r.store, &err), 0);
+    CHECK_INT(store_put(r.store, "engine_dead", "b", of_b, &err), 0); /* the oldest of all */
+    for (int i = 0; i < ENQUEUE_DEAD_MAX / SHARE_PARTS; i++) {
+        (void)snprintf(id, sizeof(id), "a%d", i);
+        (void)store_put(r.store, "engine_dead", id, of_a, &err);
+    }
+    CHECK_INT(store_commit(r.store, &err), 0);
+    engine_free(r.engine); /* a restart counts them */
+    struct engine_options o = {
+        .loop = r.loop, .store = r.store, .channels = r.channels, .name = "me", .version = "1"
+    };
+    CHECK_INT(engine_new(&o, &r.engine, &err), 0);
+    engine_add_function(r.engine, "t::fails", NULL, always_fails, NULL);
+    JSON_OWNED config = json_pack("{s:s, s:{s:i}}", "topic", "t", "queue_config", "max_retries", 0);
+    const struct trigger_wish wish = {
+        .id = "w", .type = "durable:subscriber", .function_id = "t::fails", .config = config
+    };
+    CHECK_INT(trigger_bind(r.engine, &wish, &err), 0);
+    JSON_OWNED payload = json_pack("{s:s, s:i}", "topic", "t", "data", 1);
+    const struct invocation i = {
+        .function_id = "iii::durable::publish", .payload = payload, .tenant = "a", .done = on_done, .arg = &r
+    };
+    invocation_start(r.engine, &i);
+    loopturn_deferred(r.loop);
+    CHECK_INT(store_count(r.store, "engine_dead"), ENQUEUE_DEAD_MAX / SHARE_PARTS + 1);
+    CHECK(has_dead(&r, "b") && !has_dead(&r, "a0") && has_dead(&r, "a1"));
+    rig_done(&r);
+}
+
 int main(void)
 {
     RUN(functions_of_this_process);
@@ -360,5 +411,6 @@ int main(void)
     RUN(operations_append_and_merge);
     RUN(operations_have_limits);
     RUN(a_tenant_cannot_fill_the_memory_of_streams);
+    RUN(a_tenants_dead_letters_push_out_its_own);
     return tap_done();
 }
