@@ -17,6 +17,7 @@ CACHE = harness.ROOT / "build" / "clients"
 DRIVERS = harness.ROOT / "tests" / "blackbox" / "sdk"
 INSTALL_S, BUILD_S = 180, 1200
 VERSIONS = {"node": ("0.22.1", "0.11.6"), "python": ("0.25.0", "0.11.6"), "rust": ("0.25.0", "0.22.1")}  # the newest, and an older line
+GO_MODULE = "github.com/iii-hq/iii/sdk/packages/go/iii"
 CARGO_TOML = """[package]
 name = "{name}"
 version = "0.0.0"
@@ -77,6 +78,12 @@ def rust(version):
     done = subprocess.run([cargo, "build", "--offline", "--quiet"], cwd=home, env=env, capture_output=True, text=True, timeout=BUILD_S, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return [CACHE / "rust" / "debug" / name], {}
+
+
+def fetch_go():
+    if not shutil.which("go"):
+        pytest.skip("needs go, to ask for its module")
+    fetch(f"the Go module proxy, {GO_MODULE}", ["go", "mod", "download", f"{GO_MODULE}@latest"])
 
 
 def command(language, version):

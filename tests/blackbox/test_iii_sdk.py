@@ -102,6 +102,12 @@ def test_scenario(client, scenario):
         assert (method, path, headers["X-Mine"], json.loads(body)["n"]) == ("PUT", "/remote?a=1", "sdk", 1)
 
 
+def test_go_has_no_program_yet():
+    """The Go module could not be downloaded when the other programs were written."""
+    publishedkit.fetch_go()
+    pytest.skip(f"{publishedkit.GO_MODULE} can be downloaded here: sdk/scenario.go is to be written")
+
+
 # --- more of npm's newest ---
 
 @pytest.fixture(scope="module")
