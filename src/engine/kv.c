@@ -1,7 +1,8 @@
 /* state::* functions. A value is in the store under the scope PREFIX + scope and the key; struct place is that pair,
  * checked. A handler reads, changes and writes inside one loop turn, so an update is atomic without a lock, and replies
  * once. After a successful change kv_notify() fires the bindings of trigger type `state` that match. A store error is
- * the reply, and the stored value is unchanged. */
+ * the reply, and the stored value is unchanged. With the adapter `bridge` the call is made at another engine: struct
+ * bridged waits for its answer, which is the reply. */
 #include "engine/kv.h"
 
 #include <stdlib.h>

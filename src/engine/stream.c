@@ -471,13 +471,14 @@ static void stream_delete(void *arg, struct engine_call *c, json_t *payload)
     CLEANUP(place_done) struct place p = { 0 };
     struct err err = ERR_INIT;
     struct stream *s = c->engine->stream;
-    char owner[SHARE_TENANT_MAX];
+    char owner[SHARE_TENANT_MAX] = "";
     JSON_OWNED old = NULL;
     JSON_OWNED listed = NULL;
     if (!read_place(c, payload, 3, &p) || is_relayed(c, &p, payload, &way))
         return;
     int r = value_store_get(&p.at, &old, &err);
-    value_store_owner(&p.at, owner);
+    if (s->is_in_memory)
+        value_store_owner(&p.at, owner);
     if (r == 0)
         r = value_store_delete(&p.at, &err);
     if (r < 0) {
