@@ -68,7 +68,7 @@ def test_a_paused_sandbox_is_resumed(fn, client, sb):  # noqa: F811
     assert cured(fn, "exec", request, fn.fault("exec", "S004", **request))["stdout"] == "thawed\n"
 
 
-@harness.needs("snapshots")
+@harness.needs("snapshot")
 def test_a_busy_sandbox_is_cloned(fn, client, sb):  # noqa: F811
     fn.call("fs::write", sandbox_id=sb, path="/kept", content="its files")
     held = fn.ask("exec", sandbox_id=sb, cmd="sh -c 'until test -e /go; do sleep 0.02; done'")
