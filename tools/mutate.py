@@ -40,6 +40,7 @@ EXAMPLES = (
 )
 HOOK = pathlib.Path(__file__).resolve().parent / "mutate_hook.c"
 CASES_S = 40  # seconds that the black-box cases for one mutant take without a change
+CASE_S = 20  # seconds that one of them may take on top of five times what it usually does
 OPTIONS = ["-Doptimization=1", "-Ddebug=false", "-Dwerror=false"]
 COVER_OPTIONS = ["-Doptimization=0", "-Ddebug=false", "-Dwerror=false", "-Dc_args=-finstrument-functions -falign-functions=16 -w"]
 
@@ -293,8 +294,11 @@ class Judge:
         return None
 
     def first_failure(self, cases):
-        env = {"III_BIN": str(self.work.build / "iii"), "PYTHONDONTWRITEBYTECODE": "1"}
-        argv = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--rootdir", self.work.tree, *cases]
+        limit_s = CASE_S + 5 * max(self.map.kept["blackbox"][case]["seconds"] for case in cases)
+        env = {"III_BIN": str(self.work.build / "iii"), "PYTHONDONTWRITEBYTECODE": "1", "MUTATE_CASE_S": str(limit_s),
+               "PYTHONPATH": str(HOOK.parent)}
+        argv = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", "mutate_limit", "--rootdir",
+                self.work.tree, *cases]
         code, out, _ = self.work.cage.run(argv, CASES_S * 5, env, cwd=self.work.tree)
         if code is None:
             return "a case that took too long"
