@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -303,6 +304,18 @@ threads = [threading.Thread(target=one) for _ in range(10)]
 [t.start() for t in threads]; [t.join() for t in threads]
 print(good.count(True))"""
     assert client.exec(networked, ["python3", "-c", script])["stdout"] == "10\n"
+
+
+def test_connections_that_wait_cost_nothing(client, server, networked):
+    script = """import socket, time
+held = [socket.socket() for _ in range(6)]
+for s in held: s.setblocking(False); s.connect_ex(("198.51.100.10", 8080))
+time.sleep(600)"""
+    client.ok("POST", f"/sandboxes/{networked}/exec/background", {"command": ["python3", "-c", script]})
+    harness.wait_until(lambda: client.ok("GET", f"/sandboxes/{networked}/egress")["connections"] == 4, "as many as there may be")
+    before = leak.cpu_ticks(server.proc.pid)
+    time.sleep(2)
+    assert leak.cpu_ticks(server.proc.pid) - before < 0.3 * os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("body, word", [

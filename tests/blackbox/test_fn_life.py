@@ -233,6 +233,7 @@ def test_data_on_the_way_out_keeps_a_sandbox(fn, client, sink):
 def test_one_log_record_for_each_call(fn, server, sb):
     fn.call("exec", sandbox_id=sb, cmd="true")
     fn.fault("exec", "S001", sandbox_id=sb)
-    for record in (rf"evt=function.call function_id=sandbox::exec sandbox_id={sb} success=true duration_ms=\d+",
+    for record in (rf"evt=function.call function_id=sandbox::create sandbox_id={sb} success=true duration_ms=\d+",
+                   rf"evt=function.call function_id=sandbox::exec sandbox_id={sb} success=true duration_ms=\d+",
                    rf"function_id=sandbox::exec sandbox_id={sb} success=false error_code=S001 error_type=validation retryable=false"):
         harness.wait_until(lambda: re.search(record, server.log_path.read_text()), record)  # it is written after the answer

@@ -353,6 +353,19 @@ def test_a_client_that_leaves_cancels_nothing(server, client, registry):
     assert client.delete("/images?name=" + name).json() == {"deleted": name}
 
 
+def test_a_stop_does_not_wait_for_a_registry_that_says_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as mute, harness.Server(env=SERVER_ENV) as server:
+        body = json.dumps({"image": f"127.0.0.1:{mute.getsockname()[1]}/made/never:v1"})
+        mute.settimeout(harness.DEADLINE_S)
+        with socket.create_connection(("127.0.0.1", server.port)) as sock:
+            sock.sendall(f"POST /sandbox/images/pull HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            with mute.accept()[0]:
+                begun = time.monotonic()
+                server.stop()
+                assert time.monotonic() - begun < harness.DEADLINE_S / 2  # a pull gives up by itself after a minute
+
+
 def test_pull_with_events(server, client, registry):
     name = f"{registry.host}/made/twenty:v1"
     answer = client.open("POST", "/images/pull", {"image": name}, {"Accept": "text/event-stream"})

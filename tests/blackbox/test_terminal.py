@@ -1,5 +1,7 @@
 """Interactive terminals: sessions, the two one-way channels, and the duplex WebSocket."""
+import hashlib
 import json
+import os
 import re
 import socket
 
@@ -169,6 +171,15 @@ def test_a_slow_viewer_holds_the_program_back(server, client, box, attach, sessi
     with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
         after = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
     assert after - before < 16 * 1024
+
+
+def test_input_that_nobody_reads_yet_arrives_whole(attach, session):
+    ws, block = attach(ws_path(session)), os.urandom(65536)
+    ws.send(b"stty raw -echo; echo re''ady; sleep 1; head -c 2097152 | sha256sum\n")
+    ws.until(b"ready")
+    for _ in range(32):
+        ws.send(block)
+    ws.until(hashlib.sha256(block * 32).hexdigest().encode())
 
 
 def test_the_two_channels(server, client, box, attach, session):

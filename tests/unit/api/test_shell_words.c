@@ -52,11 +52,12 @@ TEST(what_is_not_finished)
 
 TEST(white_space_is_that_of_unicode)
 {
-    static const char *const wide[] = { "a b",          "a\tb",         "a\vb",        "a\xc2\xa0",
-                                        "\xe2\x80\x83", "\xe3\x80\x80", "\xe1\x9a\x80" };
+    static const char *const wide[] = { "a b",          "a\tb",         "a\vb",         "a\xc2\xa0",   "\xe2\x80\x80",
+                                        "\xe2\x80\x83", "\xe2\x80\x8a", "\xe3\x80\x80", "\xe1\x9a\x80" };
     for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
         CHECK(shell_words_has_space(wide[i]));
     CHECK(!shell_words_has_space("a-b"));
+    CHECK(!shell_words_has_space("\xe2\x80\x8b")); /* U+200B, just past the blanks */
     CHECK(!shell_words_has_space("\xe2\x80\xa6"));
     CHECK(!shell_words_has_space(""));
 }

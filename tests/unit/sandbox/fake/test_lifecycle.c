@@ -2,6 +2,7 @@
  */
 #include "sandbox/exec/command.h"
 #include "sandbox/fake/fakerig.h"
+#include "sandbox/observe/sandbox_usage.h"
 
 static struct rig g;
 
@@ -289,6 +290,61 @@ TEST(a_kill_is_done_even_if_the_driver_cannot_destroy)
     rig_close(&g);
 }
 
+TEST(a_setting_that_cannot_be_read_ends_the_start)
+{
+    struct err err = ERR_INIT;
+    rig_init(&g);
+    free(g.settings.ttl_sweep);
+    g.settings.ttl_sweep = xstrdup("never ever");
+    CHECK_INT(loop_new(&g.loop, &err), 0);
+    g.runtime = fake_new(g.loop, g.host, false);
+    CHECK(manager_new(g.loop, &g.settings, g.store, g.images, g.runtime, &g.manager, &err) < 0);
+    CHECK(strstr(err.msg, "III_TTL_SWEEP"));
+    g.runtime = g.runtime->ops->free(g.runtime);
+    g.loop = loop_free(g.loop);
+    rig_close(&g);
+}
+
+static void on_refreshed(void *arg)
+{
+    answer_take(arg, NULL);
+}
+
+TEST(an_agent_that_cannot_count_leaves_the_numbers_of_the_driver)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    const struct runtime_ops *own = g.runtime->ops;
+    struct runtime_ops counting = *own;
+    counting.counts_inside = true; /* the fake agent knows no such request */
+    g.runtime->ops = &counting;
+    struct answer a = answer_init(&g);
+    sandbox_usage_refresh(s, on_refreshed, &a);
+    CHECK(rig_settle(&g));
+    CHECK_INT(a.n, 1);
+    CHECK(!s->inside.is_known);
+    CHECK_INT(s->inside.n_asked, 0);
+    g.runtime->ops = own;
+    rig_close(&g);
+}
+
+TEST(a_renewal_that_the_store_refuses_changes_nothing)
+{
+    struct err err = ERR_INIT;
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    int64_t was = s->expires_at;
+    json_t *inner = json_object();
+    CHECK_INT(json_object_set_new(s->metadata, "inner", inner), 0);
+    CHECK_INT(json_object_set(inner, "outer", s->metadata), 0); /* no text can hold this */
+    CHECK(manager_renew(g.manager, s, was + 60000, &err) < 0);
+    CHECK_INT(s->expires_at, was);
+    CHECK_INT(json_object_clear(inner), 0);
+    CHECK_INT(manager_renew(g.manager, s, was + 60000, &err), 0);
+    CHECK_INT(s->expires_at, was + 60000);
+    rig_close(&g);
+}
+
 int main(void)
 {
     RUN(a_created_sandbox_has_a_record_a_box_and_an_agent);
@@ -305,5 +361,8 @@ int main(void)
     RUN(a_cancelled_command_is_not_heard_of_again);
     RUN(a_command_past_its_time_is_reported_as_such);
     RUN(a_kill_is_done_even_if_the_driver_cannot_destroy);
+    RUN(a_setting_that_cannot_be_read_ends_the_start);
+    RUN(an_agent_that_cannot_count_leaves_the_numbers_of_the_driver);
+    RUN(a_renewal_that_the_store_refuses_changes_nothing);
     return tap_done();
 }

@@ -272,6 +272,29 @@ TEST(a_disconnect_waits_for_the_end_of_a_connect)
     rig_close(&g);
 }
 
+/* As after a crash between the end of a sandbox and that of its membership. */
+TEST(a_member_whose_record_is_gone_takes_no_place)
+{
+    char id[IDENT_MAX];
+    rig_init(&g);
+    g.settings.keep_sandboxes = true;
+    g.settings.max_network_members = 1;
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    CHECK_INT(make_network("lan"), ERR_NONE);
+    struct sandbox *a = rig_create(&g);
+    CHECK_INT(change(networks_connect, a), ERR_NONE);
+    memcpy(id, a->id, sizeof(id));
+    rig_stop(&g);
+    CHECK_INT(store_delete(g.store, "sandbox", id, NULL), 0);
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    struct sandbox *b = rig_create(&g);
+    CHECK_INT(change(networks_connect, b), ERR_NONE);
+    CHECK_INT(members(), 1);
+    rig_close(&g);
+}
+
 int main(void)
 {
     RUN(members_know_each_other_by_name);
@@ -288,5 +311,6 @@ int main(void)
     RUN(a_connect_that_fails_is_not_done_by_a_restarted_helper);
     RUN(a_delete_that_fails_leaves_whom_it_met_on_the_way_in_connected);
     RUN(a_disconnect_waits_for_the_end_of_a_connect);
+    RUN(a_member_whose_record_is_gone_takes_no_place);
     return tap_done();
 }

@@ -1,5 +1,6 @@
 /* A server that starts again: adopts what lives, drops what does not, removes what nobody names. */
 #include "sandbox/fake/fakerig.h"
+#include "sandbox/observe/workers.h"
 
 static struct rig g;
 
@@ -138,6 +139,36 @@ TEST(a_kill_during_adoption_ends_the_box_when_it_is_found)
     rig_close(&g);
 }
 
+static void rename_worker(const char *name)
+{
+    free(g.settings.worker_name);
+    g.settings.worker_name = xstrdup(name);
+}
+
+TEST(all_sandboxes_of_a_dead_worker_are_taken_over)
+{
+    struct err err = ERR_INIT;
+    rig_init(&g);
+    g.settings.keep_sandboxes = true;
+    rename_worker("old");
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    (void)rig_create(&g);
+    (void)rig_create(&g);
+    JSON_OWNED beat = workers_heartbeat(g.manager->workers, &err);
+    rig_stop(&g);
+    rename_worker("new");
+    virtual_us += WORKERS_ALIVE_MS * 1000ll;
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    for (int is_again = 0; is_again < 2; is_again++) {
+        JSON_OWNED done = workers_reap(g.manager->workers, &err);
+        CHECK_INT(json_get_int(done, "reaped", -1), is_again ? 0 : 1);
+        CHECK_INT(json_get_int(done, "reassigned", -1), is_again ? 0 : 2);
+    }
+    rig_close(&g);
+}
+
 int main(void)
 {
     RUN(sandboxes_that_live_are_adopted_with_all_they_had);
@@ -147,5 +178,6 @@ int main(void)
     RUN(a_stop_that_keeps_nothing_ends_every_box);
     RUN(what_expired_while_the_server_was_down_goes_at_the_first_sweep);
     RUN(a_kill_during_adoption_ends_the_box_when_it_is_found);
+    RUN(all_sandboxes_of_a_dead_worker_are_taken_over);
     return tap_done();
 }
