@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,6 +20,7 @@
 #include "base/digest.h"
 #include "image/image_remote.h"
 #include "image/layer_tree.h"
+#include "os/host_usr.h"
 #include "os/program.h"
 #include "os/write_all.h"
 
@@ -109,22 +109,6 @@ static const char *const watched[] = {
     "/bin",           "/lib64",         "/etc/ld.so.cache", "/etc/ld.so.conf.d", "/etc/alternatives",
     "/etc/ssl/certs", "/etc/localtime", "/etc/os-release",  "/usr/bin",          "/usr/local/bin",
 };
-
-/* A change of any of these makes a copy of the view stale, which holds /usr, too. */
-static const char *const installed[] = {
-    "/var/lib/dpkg/status",
-    "/var/lib/rpm/rpmdb.sqlite",
-    "/lib/apk/db/installed",
-    "/usr/sbin",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/libexec",
-    "/usr/share",
-    "/usr/local",
-    "/usr/local/lib",
-    "/usr/local/share",
-};
-static const char module_folders[] = "/usr/{,local/}lib/{python3*/{dist,site}-packages,node_modules}"; /* for glob() */
 
 static void hash_entry(struct builder *b, const char *kind, const char *path, mode_t mode, const void *data, size_t len)
 {
@@ -324,16 +308,13 @@ static char *fingerprint(void)
 void host_view_key(char ret[DIGEST_HEX])
 {
     CLEANUP(free_p) char *print = fingerprint();
-    CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
-    glob_t found = { 0 };
-    (void)buf_add_str(&text, print);
-    for (size_t i = 0; i < sizeof(installed) / sizeof(installed[0]); i++)
-        add_print(&text, installed[i]);
-    if (glob(module_folders, GLOB_BRACE, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            add_print(&text, found.gl_pathv[i]);
-    globfree(&found);
-    digest_of(text.data, text.len, ret);
+    char usr[DIGEST_HEX];
+    struct digest d;
+    host_usr_key(HOST_USR, usr);
+    digest_init(&d);
+    digest_text(&d, print);
+    digest_text(&d, usr);
+    digest_end(&d, ret);
 }
 
 bool host_view_fits(const struct preset *p)

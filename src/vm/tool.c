@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/strlist.h"
 #include "os/cgroup.h"
+#include "os/host_usr.h"
 #include "os/mount.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
@@ -34,7 +35,6 @@
 #include "runtime/bridge.h"
 #include "vm/boot/base_image.h"
 #include "vm/boot/disk.h"
-#include "vm/boot/host_usr.h"
 #include "vm/boot/probe.h"
 #include "vm/net/tap.h"
 #include "vm/vmm/jail.h"
@@ -267,8 +267,7 @@ static int base_build(struct tool *t, struct err *err)
         strlist_add(&layers, path);
     }
     return vm_base_image_build(t->image_dir, (const char *const *)layers, t->q.n_layers,
-                               t->q.flags & VM_TOOL_WIRE_HOST_USR ? VM_HOST_USR : NULL, t->fds[VM_TOOL_WIRE_FD_OUT],
-                               err);
+                               t->q.flags & VM_TOOL_WIRE_HOST_USR ? HOST_USR : NULL, t->fds[VM_TOOL_WIRE_FD_OUT], err);
 }
 
 /* Runs as the user who owns the kit, without further privilege: it boots a guest and writes the result there. */

@@ -80,7 +80,7 @@ enum {
     VM_TOOL_WIRE_SHARED_RAM = 4, /* writes go to the memory's file; else they are private to the VM (copy on write) */
     VM_TOOL_WIRE_VOLUME = 8,     /* of a DISK: it outlives VMs */
     VM_TOOL_WIRE_TAPS = 16,      /* TAP devices are behind its interfaces; else the interfaces lead nowhere */
-    VM_TOOL_WIRE_HOST_USR = 32,  /* of a BASE: with the host's /usr (vm/boot/host_usr.h) */
+    VM_TOOL_WIRE_HOST_USR = 32,  /* of a BASE: with the host's /usr (os/host_usr.h) */
 };
 
 struct vm_tool_wire_request {

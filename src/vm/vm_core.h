@@ -43,7 +43,7 @@ struct vm {
     struct vm_ready_wait *waits; /* new VMs that wait for the probe */
     struct box *boxes;
     struct vm_source *sources; /* templates being built */
-    char usr[DIGEST_HEX];      /* what vm_host_usr_key() said for the last preset; "": there was none */
+    char usr[DIGEST_HEX];      /* what host_usr_key() said for the last preset; "": there was none */
     struct making *makings;    /* boxes being created or adopted */
     struct vm_saving *savings; /* snapshots being made */
     json_t *pins;              /* owner -> snapshot */

@@ -17,10 +17,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strlist.h"
+#include "os/host_usr.h"
 #include "os/mount.h"
 #include "os/overlay_compat.h"
 #include "os/program.h"
-#include "vm/boot/host_usr.h"
 
 #define SUPERBLOCK 1024
 #define LIMIT_MS   1800000 /* a host's /usr has gigabytes */
@@ -28,7 +28,7 @@
 #define MERGED     PLACE "/merged"
 #define USR        MERGED "/usr"
 #define NOTHING    PLACE "/nothing"
-#define ARGS_MAX   (VM_HOST_USR_PRIVATE_MAX + 16)
+#define ARGS_MAX   (HOST_USR_PRIVATE_MAX + 16)
 #define SPARE      (1ull << 30)                     /* not filled by a copy of /usr */
 #define USR_AT     (sizeof(VM_BASE_IMAGE_HOST) - 1) /* in the key of a drive with the host's /usr: that of /usr, */
 #define USR_DIGITS 16
@@ -144,7 +144,7 @@ static int add_usr(struct plan *p, int usr)
     int r = at < 0 ? -errno : mount_attach(usr, at);
     if (r < 0)
         return print_error("mount the host's /usr over the layers", r);
-    r = vm_host_usr_scan(USR, &private, &bytes, &err);
+    r = host_usr_scan(USR, &private, &bytes, &err);
     if (r >= 0 && fstatvfs(PROGRAM_FD, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < bytes + SPARE)
         r = err_set(&err, ERR_CAPACITY, ENOSPC,
                     "a copy of the host's /usr takes %llu MB and %llu MB have to stay free, but the disk of the data "

@@ -13,8 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
+#include "os/host_usr.h"
 #include "vm/boot/base_image.h"
-#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define TEMPLATES_KEPT 16
@@ -111,7 +111,7 @@ void vm_prune_run(struct vm *vm)
     CLEANUP(free_p) char *bases = xasprintf("%s/bases", vm->site.dir);
     char usr[DIGEST_HEX];
     size_t n, unused = 0;
-    vm_host_usr_key(VM_HOST_USR, usr);
+    host_usr_key(HOST_USR, usr);
     prune_templates(vm, usr, &keys);
     add_snapshots(vm, &keys);
     for (const struct box *b = vm->boxes; b; b = b->next)

@@ -21,8 +21,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "os/host_usr.h"
 #include "vm/boot/base_image.h"
-#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define CONSOLE_TAIL 200 /* bytes of the console text in an error */
@@ -410,7 +410,7 @@ static int name_layers(struct vm_source *s, const struct box_plan *plan, struct 
     s->extra_len = (uint32_t)len;
     s->is_host = plan->is_host;
     if (s->is_host)
-        vm_host_usr_key(VM_HOST_USR, s->vm->usr);
+        host_usr_key(HOST_USR, s->vm->usr);
     int r = vm_base_image_key(plan->layers, plan->n_layers, s->is_host ? s->vm->usr : NULL, s->image.base);
     return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
 }

@@ -7,10 +7,10 @@
 
 #include "base/alloc.h"
 #include "loopturn.h"
+#include "os/host_usr.h"
 #include "os/tree.h"
 #include "tap.h"
 #include "vm/boot/base_image.h"
-#include "vm/boot/host_usr.h"
 #include "vm/vm_core.h"
 
 #define BASE_KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -264,7 +264,7 @@ TEST(a_former_usr_of_the_host_goes_when_nothing_stands_on_it)
     const char *const layers[] = { "/x/a" }, *const others[] = { "/x/b" }, *const third[] = { "/x/c" };
     char usr[DIGEST_HEX], current[DIGEST_HEX], unused[DIGEST_HEX], of_box[DIGEST_HEX], of_snap[DIGEST_HEX];
     struct box box = { .next = NULL };
-    vm_host_usr_key(VM_HOST_USR, usr);
+    host_usr_key(HOST_USR, usr);
     CHECK_INT(vm_base_image_key(layers, 1, usr, current), 0);
     CHECK_INT(vm_base_image_key(layers, 1, former, unused), 0);
     CHECK_INT(vm_base_image_key(others, 1, former, of_box), 0);

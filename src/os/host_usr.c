@@ -1,8 +1,9 @@
-#include "vm/boot/host_usr.h"
+#include "os/host_usr.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,10 +63,12 @@ static void add_folders(struct digest *d, const char *path, int depth)
     free(list);
 }
 
-void vm_host_usr_key(const char *usr, char ret[DIGEST_HEX])
+void host_usr_key(const char *usr, char ret[DIGEST_HEX])
 {
     struct digest d;
     CLEANUP(free_p) char *local = xasprintf("%s/local", usr);
+    CLEANUP(free_p) char *modules = xasprintf("%s/lib/{python3*/{dist,site}-packages,node_modules}", usr);
+    glob_t found = { 0 };
     digest_init(&d);
     for (size_t i = 0; i < sizeof(databases) / sizeof(*databases); i++) {
         struct stat st;
@@ -74,6 +77,10 @@ void vm_host_usr_key(const char *usr, char ret[DIGEST_HEX])
     }
     add_folders(&d, usr, 1);
     add_folders(&d, local, LOCAL_DEPTH);
+    if (glob(modules, GLOB_BRACE, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            add_folders(&d, found.gl_pathv[i], 0);
+    globfree(&found);
     digest_end(&d, ret);
 }
 
@@ -101,9 +108,9 @@ static int scan_folder(struct scan *s, int at, const char *path, int depth, stru
         bool is_private = (st.st_mode & needed) != needed || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
         if (is_private) {
             strlist_add(s->private, sub);
-            if (++s->n > VM_HOST_USR_PRIVATE_MAX)
+            if (++s->n > HOST_USR_PRIVATE_MAX)
                 r = err_set(err, ERR_TOO_LARGE, 0, "%s: more than %d files in it are not readable by everyone", path,
-                            VM_HOST_USR_PRIVATE_MAX);
+                            HOST_USR_PRIVATE_MAX);
         } else if (S_ISDIR(st.st_mode)) {
             int fd = depth > 0 ? openat(at, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
             r = depth <= 0 ? err_set(err, ERR_TOO_LARGE, 0, "%s: more than %d folders deep", sub, DEPTH_MAX)
@@ -117,7 +124,7 @@ static int scan_folder(struct scan *s, int at, const char *path, int depth, stru
     return r;
 }
 
-int vm_host_usr_scan(const char *usr, char ***ret_private, uint64_t *ret_bytes, struct err *err)
+int host_usr_scan(const char *usr, char ***ret_private, uint64_t *ret_bytes, struct err *err)
 {
     struct scan s = { .private = ret_private };
     int fd = open(usr, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/host_usr.h"
 #include "os/tree.h"
 #include "tap.h"
-#include "vm/boot/host_usr.h"
 
 static char folder[] = "/tmp/vmusr-XXXXXX";
 static char usr[64];
@@ -28,7 +28,7 @@ static bool is_changed(void)
 {
     static char last[DIGEST_HEX];
     char now[DIGEST_HEX];
-    vm_host_usr_key(usr, now);
+    host_usr_key(usr, now);
     bool is_other = strcmp(last, now) != 0;
     memcpy(last, now, sizeof(last));
     CHECK(digest_is_hex(now));
@@ -45,6 +45,8 @@ TEST(the_key_changes_with_what_is_installed)
 {
     static const char *const folders[] = { "usr",
                                            "usr/bin",
+                                           "usr/lib",
+                                           "usr/lib/node_modules",
                                            "usr/local",
                                            "usr/local/lib",
                                            "usr/local/lib/python3.11",
@@ -56,8 +58,8 @@ TEST(the_key_changes_with_what_is_installed)
     put("usr/bin/a");
     CHECK(is_changed());
     CHECK(!is_changed());
-    static const char *const new[] = { "usr/bin/b", "usr/local/lib/python3.11/dist-packages/b.py",
-                                       "usr/local/lib/node_modules/b" };
+    static const char *const new[] = { "usr/bin/b", "usr/lib/node_modules/b",
+                                       "usr/local/lib/python3.11/dist-packages/b.py", "usr/local/lib/node_modules/b" };
     for (size_t i = 0; i < sizeof(new) / sizeof(*new); i++) {
         nap();
         put(new[i]);
@@ -101,13 +103,13 @@ TEST(what_not_everyone_can_read_is_private)
     CHECK(symlinkat("/etc/shadow", at, "usr/bin/link") == 0); /* leads to the guest's own file */
     CHECK(mkdirat(at, "usr/bin/unlisted", 0711) == 0);
     CHECK(mkfifoat(at, "usr/bin/fifo", 0644) == 0);
-    CHECK_INT(vm_host_usr_scan(usr, &list, &bytes, &err), 0);
+    CHECK_INT(host_usr_scan(usr, &list, &bytes, &err), 0);
     CHECK(has(list, "usr/bin/secret") && has(list, "usr/bin/run_only") && has(list, "usr/bin/unlisted"));
     CHECK(has(list, "usr/local/var/data") && !has(list, "usr/local/var/data/f")); /* the folder stands for it */
     CHECK(!has(list, "usr/bin/a") && !has(list, "usr/bin/link") && !has(list, "usr/bin"));
     CHECK_INT(strlist_count(list), 4);
     CHECK_INT(bytes, 1); /* of usr/bin/a */
-    CHECK(vm_host_usr_scan("/none", &list, &bytes, &err) < 0);
+    CHECK(host_usr_scan("/none", &list, &bytes, &err) < 0);
 }
 
 TEST(too_many_private_files_are_an_error)
@@ -117,16 +119,16 @@ TEST(too_many_private_files_are_an_error)
     uint64_t bytes = 0;
     char name[32];
     CHECK(mkdirat(at, "many", 0755) == 0);
-    for (int i = 0; i <= VM_HOST_USR_PRIVATE_MAX; i++) {
+    for (int i = 0; i <= HOST_USR_PRIVATE_MAX; i++) {
         (void)snprintf(name, sizeof(name), "many/%d", i);
         CHECK(mknodat(at, name, S_IFREG | 0600, 0) == 0);
     }
     (void)snprintf(usr, sizeof(usr), "%s/many", folder);
-    CHECK(vm_host_usr_scan(usr, &list, &bytes, &err) < 0);
+    CHECK(host_usr_scan(usr, &list, &bytes, &err) < 0);
     CHECK(strstr(err.msg, "more than 4096 files"));
     CHECK(unlinkat(at, name, 0) == 0);
     list = strlist_free(list);
-    CHECK_INT(vm_host_usr_scan(usr, &list, &bytes, &err), 0);
+    CHECK_INT(host_usr_scan(usr, &list, &bytes, &err), 0);
 }
 
 int main(void)
