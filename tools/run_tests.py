@@ -78,6 +78,7 @@ FIRECRACKER = {
     "networks": ("members_reach_each_other_and_nothing_else", "two_networks_are_apart", "connected_again_after_a_crash_of_the_server"),
     "ports": ("megabytes_both_ways",),
     "vm_network": ("one_network_and_one_way_out", "as_many_networks_as_interfaces", "a_network_of_a_machine_that_stands_still"),
+    "vm_presets": ("the_command_of_the_documents",),
 }
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
