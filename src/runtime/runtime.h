@@ -110,12 +110,24 @@ typedef void box_image_fn(void *arg, const struct box_image *image, const struct
 typedef void box_pull_fn(void *arg, int64_t done_bytes, int64_t total_bytes, int layers_done, int layers);
 typedef void box_json_fn(void *arg, json_t *list, const struct err *err); /* the receiver owns list */
 
+/* An image of our own store for a backend that has its own. */
+struct box_archive {
+    const char *name; /* from kept_name() */
+    int fd;           /* read end of a pipe, taken over; its end is the archive's end only when that is complete */
+    bool is_root;     /* the tar of one root file system, with this configuration; else docker-save's format */
+    char **env, **cmd;
+};
+
 /* Images of a backend that has its own (an engine). */
 struct runtime_images {
     void (*resolve)(struct runtime *rt, const char *name, box_image_fn *fn, void *arg); /* ERR_NOT_FOUND: not here */
     /* fn is called later, also after a cancel. */
     struct box_pull *(*pull)(struct runtime *rt, const char *name, box_pull_fn *progress, box_image_fn *fn, void *arg);
     void (*cancel)(struct box_pull *pull);
+    /* The name of the backend's copy of an image of our store; key: of the content. Caller frees. */
+    char *(*kept_name)(struct runtime *rt, const char *name, const char *key);
+    /* Makes that copy, and removes those of earlier contents when no box uses them. Like pull. */
+    struct box_pull *(*load)(struct runtime *rt, const struct box_archive *archive, box_image_fn *fn, void *arg);
     void (*list)(struct runtime *rt, box_json_fn *fn, void *arg); /* [{name,id,size,layers,createdAt,source}] */
     void (*remove)(struct runtime *rt, const char *name, box_done_fn *fn, void *arg);
 };

@@ -89,7 +89,7 @@ def test_unknown_images_are_not_found_and_nothing_is_left(engine, server):
     client = server.client()
     before = len(engine.containers())
     reply = client.post("/sandboxes", {"image": "no-such-image:1"})
-    assert reply.status == 404 and "No such image" in reply.error
+    assert reply.status == 404 and 'image "no-such-image:1"' in reply.error and "iii image pull no-such-image:1" in reply.error
     assert len(engine.containers()) == before
 
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -149,6 +150,7 @@ struct docker_call *docker_call_start(struct docker_call_set *set, const struct 
 {
     static const struct http_client_events events = { .on_data = call_on_data, .on_done = call_on_done };
     static const char *const json_type[] = { "Content-Type: application/json", NULL };
+    static const char *const tar_type[] = { "Content-Type: application/x-tar", NULL };
     const struct docker_call_host *h = set->host;
     struct docker_call *c = xzalloc(sizeof(*c));
     *c = (struct docker_call){ .set = set, .next = set->first, .what = xstrdup(req->what), .fn = fn, .arg = arg };
@@ -163,14 +165,20 @@ struct docker_call *docker_call_start(struct docker_call_set *set, const struct 
     struct http_client_request hr = { .method = req->method,
                                       .url = url,
                                       .unix_path = h->unix_path,
-                                      .headers = body ? json_type : NULL,
+                                      .headers = body          ? json_type
+                                                 : req->tar_fd ? tar_type
+                                                               : NULL,
                                       .body = body,
                                       .body_len = len,
+                                      .body_fd = req->tar_fd,
                                       .timeout_ms = req->timeout_ms ? req->timeout_ms : TIMEOUT_MS,
                                       .body_max = req->on_line || req->on_bytes ? 0 : DOCKER_CALL_BODY_MAX,
                                       .trust = &h->trust };
-    if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0)
+    if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0) {
         c->late = timer_new(set->loop, 0, 0, call_on_late, c);
+        if (req->tar_fd)
+            (void)close(*req->tar_fd); /* only read from */
+    }
     return c;
 }
 

@@ -41,6 +41,7 @@ typedef void docker_call_line_fn(void *arg, const char *line, size_t len);
 struct docker_call_request {
     const char *method, *path;     /* path: after the version, with its query */
     const json_t *body;            /* borrowed, or NULL */
+    const int *tar_fd;             /* instead of body: the read end of a pipe that yields a tar; taken over. Or NULL */
     const char *what;              /* for messages: "create container sbx_…" */
     int64_t timeout_ms;            /* 0: 60 s; less than 0: none */
     docker_call_line_fn *on_line;  /* then fn's body is NULL */

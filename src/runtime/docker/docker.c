@@ -506,8 +506,8 @@ static const struct runtime_lack lacks[] = {
     { "limitRate", "the engine has no rate limit for a container's network" },
     { "hostname", "a container keeps the host name it was created with" },
     { "diskWatch", "files are on the engine's disk, not in the data folder" },
-    { "imageStore", "images are the engine's own" },
-    { "hostFiles", "images are the engine's own" },
+    { "imageStore", "images are the engine's own, or its copies of those in the store" },
+    { "hostFiles", "a container cannot share the host's own programs: it gets a copy of them, made once as an image" },
     { NULL, NULL },
 };
 
@@ -536,6 +536,7 @@ static struct runtime *docker_free(struct runtime *rt)
     json_decref(d->pins);
     json_decref(d->nets);
     json_decref(d->captured);
+    json_decref(d->copies);
     json_decref(d->end.doubted);
     json_decref(d->end.kept);
     docker_call_host_done(&d->host);
@@ -579,6 +580,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
+    d->copies = json_object();
     d->powers = (struct docker_messages_powers){ true, true, true, true, true };
     d->end.doubted = json_object();
     d->end.kept = json_object();

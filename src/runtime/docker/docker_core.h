@@ -40,6 +40,8 @@ struct docker {
     bool are_powers_due;                  /* it was unreachable: it may have been replaced */
     json_t *pins;                         /* owner -> image id, "docker:sha256:…" */
     json_t *captured;                     /* image ids of our own commits */
+    json_t *copies;                       /* NAME -> the current copy's name, see image.c */
+    bool has_old_copies;                  /* a container uses one */
     bool is_collect_due, is_collecting;
     unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
@@ -66,7 +68,7 @@ static inline struct docker *docker_of(struct runtime *rt)
 
 extern const struct runtime_images docker_image_ops;
 extern const struct runtime_saves docker_image_saves;
-void docker_image_collect_soon(struct docker *d); /* removes committed images that nobody pins */
+void docker_image_collect_soon(struct docker *d); /* removes committed images that nobody pins, and old copies */
 void docker_image_collect(struct docker *d);
 
 void docker_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);

@@ -5,6 +5,10 @@
  * memory only: their holders are in the store and pin again at the next start, before the sweep. A removal that fails
  * because a container still uses the image is tried COLLECT_TRIES times, then left to the next collection.
  *
+ * Copies of images of our own store (and of the host's view) are named KEPT:NAME-KEY, both parts digests: NAME of the
+ * image's name and the data folder, KEY of its content. The newest content of a name that this server has used is the
+ * current one; copies of other contents are removed with the unpinned images.
+ *
  * Nothing is collected while a commit is under way, whose image has no pin yet. When the engine cannot be reached,
  * the caller gets the error; a collection counts it as a failed try. */
 #include <stdio.h>
@@ -12,12 +16,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/strlist.h"
 #include "runtime/docker/docker_core.h"
 
 #define QUERY_MAX     4096
 #define COLLECT_TRIES 5 /* while containers that used it are still being removed */
 #define PREFIX        "docker:"
+#define KEPT          "iii-sbx-image"
+#define KEPT_NAME     16 /* hex digits of NAME */
+#define KEPT_KEY      40
 
 /* --- look up --- */
 
@@ -71,9 +79,30 @@ static void image_look_up(struct docker *d, const char *name, box_image_fn *fn, 
     (void)docker_call_start(&d->calls, &req, on_image, l);
 }
 
+/* The NAME of a copy, NULL: it is none. */
+static const char *kept_of(const char *name)
+{
+    size_t n = strlen(KEPT ":");
+    return strncmp(name, KEPT ":", n) == 0 && strlen(name) == n + KEPT_NAME + 1 + KEPT_KEY ? name + n : NULL;
+}
+
+static char *docker_kept_name(struct runtime *rt, const char *name, const char *key)
+{
+    CLEANUP(free_p) char *text = xasprintf("%s %s", docker_agent_socket_tag(docker_of(rt)->agent_socket), name);
+    char hex[DIGEST_HEX];
+    digest_of(text, strlen(text), hex);
+    return xasprintf(KEPT ":%.*s-%.*s", KEPT_NAME, hex, KEPT_KEY, key);
+}
+
 static void docker_resolve(struct runtime *rt, const char *name, box_image_fn *fn, void *arg)
 {
-    image_look_up(docker_of(rt), name, fn, arg);
+    struct docker *d = docker_of(rt);
+    CLEANUP(free_p) char *of = kept_of(name) ? xstrndup(kept_of(name), KEPT_NAME) : NULL;
+    if (of && strcmp(json_get_str(d->copies, of, ""), name) != 0) { /* whoever asks for it knows the content */
+        (void)json_object_set_new(d->copies, of, json_string(name));
+        docker_image_collect_soon(d);
+    }
+    image_look_up(d, name, fn, arg);
 }
 
 /* --- pull --- */
@@ -144,6 +173,43 @@ static struct box_pull *docker_pull(struct runtime *rt, const char *name, box_pu
     return p;
 }
 
+/* "changes" of the engine's import: one line of a Dockerfile each. */
+static void add_change(struct buf *path, const char *line)
+{
+    (void)buf_add_str(path, "&changes=");
+    docker_call_escape(path, line);
+}
+
+static struct box_pull *docker_load(struct runtime *rt, const struct box_archive *a, box_image_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("copy image %.120s into the engine", a->name);
+    struct box_pull *p = xzalloc(sizeof(*p));
+    *p = (struct box_pull){ .d = docker_of(rt), .name = xstrdup(a->name), .fn = fn, .arg = arg };
+    docker_messages_pull_init(&p->at);
+    if (a->is_root) {
+        (void)buf_addf(&path, "/images/create?fromSrc=-&repo=" KEPT "&tag=%s", kept_of(a->name));
+        for (char **env = a->env; env && *env; env++) {
+            CLEANUP(free_p) char *line = xasprintf("ENV %s", *env);
+            add_change(&path, line);
+        }
+        JSON_OWNED argv = strlist_to_json(a->cmd);
+        CLEANUP(free_p) char *words = json_write(argv, NULL);
+        CLEANUP(free_p) char *line = xasprintf("CMD %s", words);
+        add_change(&path, line);
+    } else {
+        (void)buf_add_str(&path, "/images/load?quiet=1");
+    }
+    struct docker_call_request req = { .method = "POST",
+                                       .path = buf_text(&path),
+                                       .what = what,
+                                       .tar_fd = &a->fd,
+                                       .timeout_ms = -1,
+                                       .on_line = on_pull_line };
+    p->call = docker_call_start(&p->d->calls, &req, on_pulled, p);
+    return p;
+}
+
 static void on_cancelled(void *arg)
 {
     struct box_pull *p = arg;
@@ -180,7 +246,8 @@ static void docker_unpin(struct runtime *rt, const char *owner)
     struct docker *d = docker_of(rt);
     JSON_OWNED held = json_incref(json_object_get(d->pins, owner));
     (void)json_object_del(d->pins, owner);
-    if (held && json_object_get(d->captured, json_string_value(held)) && !is_pinned(d, json_string_value(held)))
+    bool is_ours = held && (d->has_old_copies || json_object_get(d->captured, json_string_value(held)));
+    if (is_ours && !is_pinned(d, json_string_value(held)))
         docker_image_collect_soon(d);
 }
 
@@ -308,21 +375,68 @@ static void on_images(void *arg, json_t *body, const struct err *err)
     collect_done(c);
 }
 
-void docker_image_collect(struct docker *d)
+/* The engine refuses to remove a copy that a container uses. */
+static void on_removed_copy(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    c->d->has_old_copies |= err && err->code != ERR_NOT_FOUND;
+    on_collected_one(arg, body, err);
+}
+
+static void remove_old_copy(struct collecting *c, const char *name)
+{
+    CLEANUP(free_p) char *of = kept_of(name) ? xstrndup(kept_of(name), KEPT_NAME) : NULL;
+    const char *current = of ? json_get_str(c->d->copies, of, name) : name;
+    if (strcmp(current, name) == 0)
+        return;
+    CLEANUP(free_p) char *path = xasprintf("/images/%s", name);
+    struct docker_call_request req = { .method = "DELETE", .path = path, .what = "remove an old copy of an image" };
+    c->pending++;
+    (void)docker_call_start(&c->d->calls, &req, on_removed_copy, c);
+}
+
+static void on_copies(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    size_t i, k;
+    json_t *row, *name;
+    if (err)
+        c->has_more = true;
+    json_array_foreach(body, i, row)
+    {
+        json_array_foreach(json_get(row, "RepoTags"), k, name)
+        {
+            if (json_string_value(name))
+                remove_old_copy(c, json_string_value(name));
+        }
+    }
+    collect_done(c);
+}
+
+static void collect_list(struct collecting *c, const json_t *filter, docker_call_fn *fn)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
-    JSON_OWNED filter = docker_messages_filter(docker_agent_socket_tag(d->agent_socket), NULL, NULL);
     CLEANUP(free_p) char *text = json_write(filter, NULL);
-    if (d->is_collecting)
-        return;
-    struct collecting *c = xzalloc(sizeof(*c));
-    *c = (struct collecting){ .d = d, .pending = 1 };
     (void)buf_add_str(&path, "/images/json?filters=");
     docker_call_escape(&path, text);
     struct docker_call_request req = { .method = "GET", .path = buf_text(&path), .what = "list images" };
+    c->pending++;
+    (void)docker_call_start(&c->d->calls, &req, fn, c);
+}
+
+void docker_image_collect(struct docker *d)
+{
+    JSON_OWNED ours = docker_messages_filter(docker_agent_socket_tag(d->agent_socket), NULL, NULL);
+    JSON_OWNED copies = json_pack("{s:[s]}", "reference", KEPT);
+    if (d->is_collecting)
+        return;
+    struct collecting *c = xzalloc(sizeof(*c));
+    *c = (struct collecting){ .d = d };
     d->is_collecting = true;
-    d->is_collect_due = false;
-    (void)docker_call_start(&d->calls, &req, on_images, c);
+    d->is_collect_due = d->has_old_copies = false;
+    collect_list(c, ours, on_images);
+    if (json_object_size(d->copies))
+        collect_list(c, copies, on_copies);
 }
 
 /* --- list, remove --- */
@@ -376,6 +490,8 @@ static void docker_remove(struct runtime *rt, const char *name, box_done_fn *fn,
 const struct runtime_images docker_image_ops = { .resolve = docker_resolve,
                                                  .pull = docker_pull,
                                                  .cancel = docker_cancel,
+                                                 .kept_name = docker_kept_name,
+                                                 .load = docker_load,
                                                  .list = docker_list,
                                                  .remove = docker_remove };
 

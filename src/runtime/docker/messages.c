@@ -251,8 +251,7 @@ void docker_messages_pull_line(struct docker_messages_pull *p, const char *line,
         text_tidy(text);
         bool is_missing =
             strstr(text, "not found") || strstr(text, "does not exist") || strstr(text, "manifest unknown");
-        (void)err_set(&p->err, is_missing ? ERR_NOT_FOUND : code_of(502, text), 0, "the engine cannot pull it: %s",
-                      text);
+        (void)err_set(&p->err, is_missing ? ERR_NOT_FOUND : code_of(502, text), 0, "the engine reports: %s", text);
     }
     bool is_layer = strcmp(status, "Downloading") == 0 || strcmp(status, "Pulling fs layer") == 0;
     bool is_complete = strcmp(status, "Pull complete") == 0 || strcmp(status, "Already exists") == 0 ||

@@ -7,6 +7,14 @@
 #include "base/strlist.h"
 #include "image/preset.h"
 #include "image/reference.h"
+#include "sandbox/storage/pulls.h"
+
+void image_source_copied(struct image *copy, const struct image *of)
+{
+    free(copy->resolved);
+    copy->resolved = xstrdup(of->resolved);
+    copy->version = xstrdup(of->version);
+}
 
 struct image *image_source_image(const char *name, const struct box_image *from)
 {
@@ -27,30 +35,68 @@ struct image *image_source_image(const char *name, const struct box_image *from)
     return i;
 }
 
-/* A question to an engine: the preset's own image first, then the name itself. */
+/* A question to an engine, in this order: the preset's own image, a copy of ours; the name itself, a copy of ours of
+ * that name or, of a preset, of the host's view. */
 struct asking {
+    struct manager *m;
     struct runtime *rt;
     char *name;
-    bool is_second;
+    const char *now;      /* the preset's reference, or the name */
+    struct image *stored; /* ours, whose copy is asked for; NULL: the engine's own */
+    char *kept;           /* the copy's name */
     image_source_fn *fn;
     void *arg;
 };
 
+static void asking_end(void *arg, const struct image *image, const struct err *err)
+{
+    struct asking *a = arg;
+    a->fn(a->arg, image, err);
+    (void)image_free(a->stored);
+    free(a->kept);
+    free(a->name);
+    free(a);
+}
+
+static void on_answer(void *arg, const struct box_image *found, const struct err *err);
+
+static void ask(struct asking *a)
+{
+    a->rt->ops->images->resolve(a->rt, a->stored ? a->kept : a->now, on_answer, a);
+}
+
+/* The engine has neither the name nor a copy. */
+static void ask_next(struct asking *a)
+{
+    struct err err = ERR_INIT;
+    char key[DIGEST_HEX];
+    if (a->stored) {
+        struct pulls_how how = { .runtime = a->rt, .stored = a->stored, .kept = a->kept };
+        if (pulls_start(a->m->pulls, a->name, &how, asking_end, a, NULL, &err) < 0)
+            asking_end(a, NULL, &err);
+    } else if (image_resolve(a->m->images, a->now, &a->stored, &err) == 0) {
+        image_content_key(a->stored, key);
+        a->kept = a->rt->ops->images->kept_name(a->rt, a->stored->resolved, key);
+        ask(a);
+    } else if (err.code == ERR_NOT_FOUND && a->now != a->name) {
+        a->now = a->name;
+        ask(a);
+    } else {
+        asking_end(a, NULL, &err);
+    }
+}
+
 static void on_answer(void *arg, const struct box_image *found, const struct err *err)
 {
     struct asking *a = arg;
-    const struct preset *preset = preset_find(a->name);
-    bool is_reference = preset && preset->reference && !a->is_second;
-    if (!found && is_reference && err->code == ERR_NOT_FOUND) {
-        a->is_second = true;
-        a->rt->ops->images->resolve(a->rt, a->name, on_answer, a);
+    if (!found && err->code == ERR_NOT_FOUND) {
+        ask_next(a);
         return;
     }
-    CLEANUP(image_free_p)
-    struct image *image = found ? image_source_image(is_reference ? preset->reference : a->name, found) : NULL;
-    a->fn(a->arg, image, err);
-    free(a->name);
-    free(a);
+    CLEANUP(image_free_p) struct image *image = found ? image_source_image(a->now, found) : NULL;
+    if (image && a->stored)
+        image_source_copied(image, a->stored);
+    asking_end(a, image, err);
 }
 
 void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg)
@@ -64,8 +110,9 @@ void image_source_resolve(struct manager *m, struct runtime *rt, const char *nam
     }
     const struct preset *preset = preset_find(name);
     struct asking *a = xzalloc(sizeof(*a));
-    *a = (struct asking){ .rt = rt, .name = xstrdup(name), .fn = fn, .arg = arg };
-    rt->ops->images->resolve(rt, preset && preset->reference ? preset->reference : name, on_answer, a);
+    *a = (struct asking){ .m = m, .rt = rt, .name = xstrdup(name), .fn = fn, .arg = arg };
+    a->now = preset && preset->reference ? preset->reference : a->name;
+    ask(a);
 }
 
 bool image_source_is_stored(const struct image *image)

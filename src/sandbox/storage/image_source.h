@@ -7,9 +7,11 @@
 /* image is borrowed; NULL with err. */
 typedef void image_source_fn(void *arg, const struct image *image, const struct err *err);
 /* What a name stands for on this backend. ERR_NOT_FOUND: it has to be pulled first. fn runs before this returns, unless
- * an engine has to be asked. */
+ * an engine has to be asked. An engine gets a copy of what only our store has, the host's view included: made once for
+ * each content, which takes its time. */
 void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg);
 struct image *image_source_image(const char *name, const struct box_image *from); /* caller frees */
+void image_source_copied(struct image *copy, const struct image *of);             /* shows what it is a copy of */
 /* It is in our own store; else a backend keeps it. */
 bool image_source_is_stored(const struct image *image);
 /* A backend that runs this image; NULL: one that the server does not have (any more). */

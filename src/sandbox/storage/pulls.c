@@ -5,13 +5,19 @@
  * A pull runs on a thread of the pool, at most III_MAX_PULLS at a time, so that other work finds threads; a backend
  * with its own image store does the pull itself. While pulls run, a timer reports their progress to the waiters and,
  * less often, as event image.pull. A finished pull leaves the table before its waiters are called, with the image or
- * with the error: a waiter may ask for the same name again. */
+ * with the error: a waiter may ask for the same name again.
+ *
+ * A copy from our store into a backend's own is a pull, too: a thread writes the archive into a pipe, the backend reads
+ * it. We hold the pipe's write end open until the thread has succeeded, and cancel the backend's work before we close
+ * it otherwise: the backend never takes a part for the whole. */
 #include "sandbox/storage/pulls.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -22,6 +28,7 @@
 #include "sandbox/storage/image_source.h"
 
 #define LOOK_MS     250
+#define PIPE_BYTES  (1 << 20)
 #define EVENT_LOOKS 8 /* looks between two events: the log is kept, so it is not flooded */
 
 struct pulls_wait {
@@ -43,6 +50,11 @@ struct pull {
     struct pulls_wait *waits;
     bool is_running;
     unsigned looks;
+    struct image *stored; /* a copy: of this image, which the backend keeps under the name kept */
+    char *kept;
+    int hold_fd;         /* write end of the pipe */
+    unsigned n_at_work;  /* of its two halves: writer and backend */
+    struct err send_err; /* of the writer */
     /* what the worker leaves */
     struct image *image;
     struct err err;
@@ -80,6 +92,8 @@ static void free_pull(struct pull *pull)
         free(w);
     }
     (void)image_free(pull->image);
+    (void)image_free(pull->stored);
+    free(pull->kept);
     free(pull->name);
     free(pull->key);
     free(pull);
@@ -110,6 +124,13 @@ static void run_pull(void *arg)
                      &pull->err); /* see pull_finish() */
 }
 
+static void run_send(void *arg)
+{
+    struct pull *pull = arg;
+    (void)image_send(pull->images, pull->stored->name, pull->kept, pull->hold_fd, &pull->state,
+                     &pull->send_err); /* see on_sent() */
+}
+
 static void emit_pull(struct pull *pull, const char *state, const char *error)
 {
     json_t *data = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "image", pull->name, "state", state, "done",
@@ -119,6 +140,10 @@ static void emit_pull(struct pull *pull, const char *state, const char *error)
     if (error)
         (void)json_object_set_new(data, "error", json_text(error, strlen(error)));
     (void)event_log_emit(pull->owner->manager->events, "image.pull", "", data);
+    if (pull->stored && strcmp(state, "pulling") == 0) { /* it may take minutes: say so where an operator looks */
+        CLEANUP(free_p) char *mb = xasprintf("%lld", (long long)atomic_load(&pull->state.done_bytes) >> 20);
+        log_event(LOG_INFO, "image.copy", "image", pull->name, "backend", pull->rt->ops->name, "copied_mb", mb, NULL);
+    }
 }
 
 static void start_next(struct pulls *p);
@@ -180,6 +205,26 @@ static void on_engine_progress(void *arg, int64_t done, int64_t total, int layer
     atomic_store(&pull->state.layers, layers);
 }
 
+static void cancel(struct pull *pull)
+{
+    if (pull->engine_pull)
+        pull->rt->ops->images->cancel(pull->engine_pull);
+    else
+        image_pull_cancel(&pull->state);
+}
+
+/* The writer's error is the cause of the backend's, unless the backend stopped reading. */
+static void copy_half_done(struct pull *pull)
+{
+    if (--pull->n_at_work)
+        return;
+    if (pull->image)
+        image_source_copied(pull->image, pull->stored);
+    else if (pull->send_err.code && pull->send_err.sys != EPIPE)
+        pull->err = pull->send_err;
+    on_worked(pull);
+}
+
 static void on_engine_done(void *arg, const struct box_image *image, const struct err *err)
 {
     struct pull *pull = arg;
@@ -188,17 +233,59 @@ static void on_engine_done(void *arg, const struct box_image *image, const struc
         pull->image = image_source_image(pull->name, image);
     else
         pull->err = *err;
-    on_worked(pull);
+    if (pull->stored)
+        copy_half_done(pull);
+    else
+        on_worked(pull);
+}
+
+/* EPIPE: the backend does not read any more, and says why. */
+static void on_sent(void *arg)
+{
+    struct pull *pull = arg;
+    if (pull->send_err.code && pull->send_err.sys != EPIPE && pull->engine_pull)
+        cancel(pull);
+    (void)close(steal_fd(&pull->hold_fd)); /* all is written, or nobody reads it */
+    copy_half_done(pull);
+}
+
+static int start_copy(struct pulls *p, struct pull *pull)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_sys(&pull->err, -errno, "make a pipe for the copy of %s", pull->name);
+    (void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES); /* with less it is only slower */
+    pull->hold_fd = ends[1];
+    int r = offload_run(p->manager, run_send, on_sent, pull);
+    if (r < 0) {
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return r == -ECANCELED ? err_set(&pull->err, ERR_CAPACITY, 0, "the server is stopping")
+                               : err_sys(&pull->err, r, "start the copy of %s", pull->name);
+    }
+    const struct box_archive archive = { .name = pull->kept,
+                                         .fd = ends[0],
+                                         .is_root = strcmp(pull->stored->id, "host") == 0,
+                                         .env = pull->stored->env,
+                                         .cmd = pull->stored->cmd };
+    pull->n_at_work = 2;
+    pull->engine_pull = pull->rt->ops->images->load(pull->rt, &archive, on_engine_done, pull);
+    log_event(LOG_INFO, "image.copy", "image", pull->name, "backend", pull->rt->ops->name, "to", pull->kept, NULL);
+    return 0;
 }
 
 static int start_one(struct pulls *p, struct pull *pull)
 {
     const struct runtime_images *engine = pull->rt->ops->images;
     if (engine) {
+        int r = pull->stored ? start_copy(p, pull) : 0;
+        if (r < 0)
+            return r;
         pull->is_running = true;
         p->n_running++;
         emit_pull(pull, "started", NULL);
-        pull->engine_pull = engine->pull(pull->rt, pull->name, on_engine_progress, on_engine_done, pull);
+        if (!pull->stored)
+            pull->engine_pull = engine->pull(pull->rt, pull->name, on_engine_progress, on_engine_done, pull);
         return 0;
     }
     int r = offload_run(p->manager, run_pull, on_worked, pull);
@@ -225,14 +312,6 @@ static void start_next(struct pulls *p)
     }
 }
 
-static void cancel(struct pull *pull)
-{
-    if (pull->engine_pull)
-        pull->rt->ops->images->cancel(pull->engine_pull);
-    else
-        image_pull_cancel(&pull->state);
-}
-
 void pulls_stop(struct pulls *p)
 {
     p->is_stopped = true;
@@ -248,6 +327,7 @@ static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *na
     pull->name = xstrdup(name);
     pull->key = xstrdup(key);
     pull->rt = rt;
+    pull->hold_fd = NO_FD;
     pull->images = p->manager->images;
     pull->options = (struct image_pull_options){ .mirrors = set->registry_mirrors,
                                                  .plain_hosts = set->plain_registries,
@@ -266,8 +346,11 @@ int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, 
     struct runtime *rt = how && how->runtime ? how->runtime : p->manager->runtime;
     CLEANUP(free_p)
     char *key = rt == p->manager->runtime ? xstrdup(name) : xasprintf("%s:%s", rt->ops->name, name);
+    const struct image *stored = how ? how->stored : NULL;
+    if (stored)
+        key = (free(key), xasprintf("%s:%s", rt->ops->name, how->kept));
     struct pull *pull = map_get(p->by_name, key);
-    if (!pulls_is_allowed(p))
+    if (!stored && !pulls_is_allowed(p))
         return err_set(err, ERR_FORBIDDEN, 0,
                        "pulling is off (III_PULL=never): add the image with `iii image pull %s` or `iii image import`",
                        name);
@@ -282,6 +365,8 @@ int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, 
         return r;
     if (!pull) {
         pull = add_pull(p, rt, name, key);
+        pull->stored = stored ? image_copy(stored) : NULL;
+        pull->kept = stored ? xstrdup(how->kept) : NULL;
         if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {
             *err = pull->err;
             (void)map_remove(p->by_name, key);

@@ -1,5 +1,6 @@
 /* Images that are not in the store yet: one pull for each name, however many wait for it. A waiter that leaves cancels
- * nothing for the others. May include: base/, loop/, image/, sandbox/. */
+ * nothing for the others. For a backend with images of its own also the copies that it gets of ours. May include:
+ * base/, loop/, image/, runtime/, sandbox/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ typedef void pulls_progress_fn(void *arg, const struct pulls_progress *at);
 struct pulls_how {
     struct runtime *runtime;     /* NULL: the default. One with its own image store does the pull */
     pulls_progress_fn *progress; /* or NULL */
+    /* Not from a registry, but from our store into the backend's, under the name kept: allowed with III_PULL=never. */
+    const struct image *stored;
+    const char *kept;
 };
 /* Pulls name, or joins the pull of it that is under way. done comes later, never from within this call; how may be
  * NULL. ERR_FORBIDDEN when III_PULL is never, ERR_CAPACITY when too many wait. */
