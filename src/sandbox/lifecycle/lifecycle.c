@@ -174,7 +174,7 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     s->image_workdir = xstrdup(image->workdir);
     s->resolved = xstrdup(image->resolved);
     s->version = xstrdup(image->version);
-    s->digest = xstrdup(image->is_host ? NULL : image->id);
+    s->digest = xstrdup(strstr(image->id, "sha256:")); /* "host" has none, an engine's has "docker:" before it */
     s->image_env = strlist_copy(image->env);
     free(s->user);
     s->user = xstrdup(image->user ? image->user : "");

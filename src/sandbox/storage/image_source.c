@@ -12,8 +12,10 @@
 void image_source_copied(struct image *copy, const struct image *of)
 {
     free(copy->resolved);
+    free(copy->id);
     copy->resolved = xstrdup(of->resolved);
     copy->version = xstrdup(of->version);
+    copy->id = xstrdup(of->id);
 }
 
 struct image *image_source_image(const char *name, const struct box_image *from)
