@@ -119,24 +119,26 @@ static void on_image(void *arg, const struct image *image, const struct err *err
 {
     struct creation *n = arg;
     struct manager *m = call_manager(n->c);
+    const char *wanted = preset_pull_name(n->source);
+    bool is_auto_install = call_fn(n->c)->policy->is_auto_install;
     struct err why = ERR_INIT;
     if (image) {
         boot(n);
     } else if (err->code != ERR_NOT_FOUND) {
         fail_image(n, err);
-    } else if (!call_fn(n->c)->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(
-            n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, preset_pull_name(n->source),
-            call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
-        if (pulls_is_allowed(m->pulls))
-            fn_fix_call(n->c, "image::pull", json_pack("{s:s}", "image", preset_pull_name(n->source)), NULL,
-                        FN_CALL("it pulls the image"));
+    } else if (!wanted || !is_auto_install || !pulls_is_allowed(m->pulls)) {
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image,
+                           wanted ? wanted : n->source,
+                           !wanted           ? "cannot be pulled: it is this host's own programs (III_PRESETS)"
+                           : is_auto_install ? "pulling is off (III_PULL)"
+                                             : "auto_install is off");
+        if (wanted && pulls_is_allowed(m->pulls))
+            fn_fix_call(n->c, "image::pull", json_pack("{s:s}", "image", wanted), NULL, FN_CALL("it pulls the image"));
         creation_fail(n);
     } else {
-        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", preset_pull_name(n->source),
-                  "progress_bytes", "0", "total_bytes", NULL, NULL);
-        if (pulls_start(m->pulls, preset_pull_name(n->source), &(struct pulls_how){ .progress = on_progress },
-                        on_pulled, n, NULL, &why) < 0)
+        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", wanted, "progress_bytes", "0",
+                  "total_bytes", NULL, NULL);
+        if (pulls_start(m->pulls, wanted, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) < 0)
             fail_image(n, &why);
     }
 }

@@ -149,6 +149,10 @@ def test_custom_images_follow_the_same_rules():
         said = fn.fault("create", "S101", image="old")
         assert MISSING in said["message"] and "pull" in said["fix_note"]
         fn.close()
+    with harness.Server(env={"III_PULL": "missing", "III_PRESETS": "image", "III_CUSTOM_IMAGES": "mine=shell", "III_IMAGE_ALLOWLIST": "mine"}) as server:
+        fn = fnclient.Functions(server.engine_port)
+        assert "III_PRESETS" in fn.fault("create", "S101", image="mine")["message"], "no registry has it"
+        fn.close()
 
 
 def test_a_wrong_setting_is_named():
