@@ -33,7 +33,7 @@ BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
 DOCKER = ("background", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
-          "fn_life", "fn_restart", "fork", "git", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
+          "fn_life", "fn_restart", "fork", "git", "image_names", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
 BLACKBOX_ALL = ("test_docker_fallback.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py")  # with --all: they wait for deadlines of their own
@@ -49,6 +49,7 @@ QEMU = {
     "fork": ("clone_is_a_fork_of_one",),
     "lifecycle": ("create_answers_with_the_whole_record", "pause_and_resume", "delete_is_for_good", "a_fork_bomb_hits_only_its_own_sandbox"),
     "ports": ("half_close_is_kept_and_many_connections_do_not_mix", "kill_closes_the_listener"),
+    "preset_images": ("worker_add_brings_the_presets_image",),
     "processes": (),
     "proxy": ("a_request_in_an_envelope", "events_arrive_while_the_answer_is_running"),
     "snapshots": ("a_removed_file_comes_back",),
