@@ -103,7 +103,9 @@ static void on_engine_removed(void *arg, const struct err *err)
 {
     CLEANUP(free_p) struct removing *r = arg;
     CLEANUP(free_p) char *name = r->name;
-    if (err)
+    if (err && err->code == ERR_NOT_FOUND)
+        start_task(r->call, name, work_delete, done_delete); /* only our store may have it */
+    else if (err)
         call_fail(r->call, err);
     else
         call_ok(r->call, json_pack("{s:s}", "deleted", name));

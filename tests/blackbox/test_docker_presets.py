@@ -173,6 +173,9 @@ def test_images_of_the_store_run_and_a_newer_one_replaces_them(engine, usr, tmp_
         for item in client.ok("GET", "/sandboxes")["items"]:
             client.delete(f"/sandboxes/{item['id']}")
         wait_until(lambda: len(copies(engine)) == 1, "the copy of the first to go")
+        assert client.delete("/images?name=docker.io/iiidev/python").status == 200
+        assert client.delete("/images?name=docker.io/iiidev/python").status == 404
+        assert client.post("/sandboxes", {"image": "iiidev/python"}).status == 404
 
 
 def test_clones_and_restores_say_what_their_image_was(engine, usr):
