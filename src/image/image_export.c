@@ -123,8 +123,7 @@ static int put_all(struct exporter *x, struct err *err)
     if (r < 0)
         return r;
     json_t *entry = descriptor(TYPE_MANIFEST, hex, size);
-    (void)json_object_set_new(entry, "annotations",
-                              json_pack("{s:s}", "org.opencontainers.image.ref.name", x->image->name));
+    (void)json_object_set_new(entry, "annotations", json_pack("{s:s}", "org.opencontainers.image.ref.name", x->tag));
     JSON_OWNED index = json_pack("{s:i, s:s, s:[o]}", "schemaVersion", 2, "mediaType", TYPE_INDEX, "manifests", entry);
     CLEANUP(free_p) char *text = json_write(index, &len);
     r = archive_writer_file(x->out, "index.json", 0644, text, len, err);

@@ -23,8 +23,8 @@
 #define QUERY_MAX     4096
 #define COLLECT_TRIES 5 /* while containers that used it are still being removed */
 #define PREFIX        "docker:"
-#define KEPT          "iii-sbx-image"
-#define KEPT_NAME     16 /* hex digits of NAME */
+#define KEPT          "localhost/iii-sbx-image" /* with a host: Podman would look for it in docker.io */
+#define KEPT_NAME     16                        /* hex digits of NAME */
 #define KEPT_KEY      40
 
 /* --- look up --- */
@@ -188,7 +188,7 @@ static struct box_pull *docker_load(struct runtime *rt, const struct box_archive
     *p = (struct box_pull){ .d = docker_of(rt), .name = xstrdup(a->name), .fn = fn, .arg = arg };
     docker_messages_pull_init(&p->at);
     if (a->is_root) {
-        (void)buf_addf(&path, "/images/create?fromSrc=-&repo=" KEPT "&tag=%s", kept_of(a->name));
+        (void)buf_addf(&path, "/images/create?fromSrc=-&repo=%s", a->name); /* Podman ignores a "tag" of its own */
         for (char **env = a->env; env && *env; env++) {
             CLEANUP(free_p) char *line = xasprintf("ENV %s", *env);
             add_change(&path, line);
