@@ -11,15 +11,14 @@
 
 #define ANY "x" /* stands for what a wildcard matches: any byte that a name may have */
 
-/* The canonical form of all names that begin with prefix: "docker.io/library/python:" for "python:". */
-static void canonical_prefix(const char *prefix, char ret[REFERENCE_MAX])
+/* The canonical form of all names that begin with len bytes of prefix: "docker.io/library/python:" for "python:". */
+static void canonical_prefix(const char *prefix, size_t len, char ret[REFERENCE_MAX])
 {
     struct reference host;
-    size_t len = strlen(prefix);
-    CLEANUP(free_p) char *whole = xasprintf("%s" ANY, prefix);
-    CLEANUP(free_p) char *below = xasprintf("%s" ANY "/" ANY, prefix);
+    CLEANUP(free_p) char *whole = xasprintf("%.*s" ANY, (int)len, prefix);
+    CLEANUP(free_p) char *below = xasprintf("%.*s" ANY "/" ANY, (int)len, prefix);
     /* "docker.io/" is a host: what follows it need not be in its folder "library". */
-    bool is_host = len && strchr(prefix, '/') == prefix + len - 1 && reference_parse(below, &host, NULL) == 0 &&
+    bool is_host = len && memchr(prefix, '/', len) == prefix + len - 1 && reference_parse(below, &host, NULL) == 0 &&
                    strncmp(host.host, prefix, len - 1) == 0;
     reference_canonical(is_host ? below : whole, ret);
     static const char tail[] = ":latest"; /* added to a prefix that ends before the tag */
@@ -51,8 +50,7 @@ static bool does_entry_match(const char *entry, const char *image, const char *c
     }
     if (preset_find(image) && strncmp(entry, image, len - 1) == 0)
         return true;
-    CLEANUP(free_p) char *prefix = xstrndup(entry, len - 1);
-    canonical_prefix(prefix, form);
+    canonical_prefix(entry, len - 1, form);
     size_t n = strlen(form);
     bool is_any_tag = n && form[n - 1] == ':'; /* a digest is as good as a tag */
     return strncmp(form, canonical, n) == 0 ||

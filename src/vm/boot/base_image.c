@@ -39,6 +39,7 @@
 int vm_base_image_key(const char *const *layers, size_t n, const char *usr, char ret[DIGEST_HEX])
 {
     struct digest s;
+    char of_layers[DIGEST_HEX];
     int r = n > 0 ? 0 : -EINVAL;
     digest_init(&s);
     digest_text(&s, FORMAT);
@@ -47,12 +48,12 @@ int vm_base_image_key(const char *const *layers, size_t n, const char *usr, char
         r = base && base[1] ? r : -EINVAL;
         digest_text(&s, base ? base + 1 : layers[i]);
     }
-    digest_end(&s, ret);
-    if (usr) { /* the part of the layers moves to the end */
-        memmove(ret + USR_END, ret, DIGEST_HEX - 1 - USR_END);
-        memcpy(ret, VM_BASE_IMAGE_HOST, USR_AT);
-        memcpy(ret + USR_AT, usr, USR_DIGITS);
-    }
+    digest_end(&s, of_layers);
+    if (usr)
+        (void)snprintf(ret, DIGEST_HEX, VM_BASE_IMAGE_HOST "%.*s%.*s", (int)USR_DIGITS, usr,
+                       (int)(DIGEST_HEX - 1 - USR_END), of_layers);
+    else
+        memcpy(ret, of_layers, DIGEST_HEX);
     return r;
 }
 
