@@ -60,7 +60,7 @@ static bool accepts(struct http_req *r, const char *header, const char *what)
 
 static bool serve_page(void *arg, struct http_req *r)
 {
-    bool is_markdown;
+    bool is_markdown = false;
     char tag[32];
     (void)arg;
     const struct docs_page *p = find_page(http_req_path(r), &is_markdown);

@@ -46,6 +46,14 @@ bool server_file_read(const char *dir, struct server_file *ret)
     return true;
 }
 
+bool server_file_is_local(const struct server_file *f)
+{
+    const char *host = strstr(f->rest, "://");
+    host = host ? host + 3 : "";
+    return strncmp(host, "[::1]:", 6) == 0 ||
+           (strncmp(host, "127.", 4) == 0 && host[strspn(host, "0123456789.")] == ':' && !strchr(host, '@'));
+}
+
 void server_file_done(struct server_file *f)
 {
     free(f->rest);

@@ -15,4 +15,6 @@ int server_file_write(const char *dir, const char *host, unsigned port, bool is_
                       struct err *err);
 /* False: no server uses the folder, as far as can be seen. Caller calls server_file_done(). */
 bool server_file_read(const char *dir, struct server_file *ret);
+/* Whether rest is an address of this host. Whoever may write the folder could name any: no token goes elsewhere. */
+bool server_file_is_local(const struct server_file *f);
 void server_file_done(struct server_file *f);

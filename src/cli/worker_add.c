@@ -269,6 +269,8 @@ static int pull_by_server(const struct verbs_args *a, const char *dir, const cha
     struct err err = ERR_INIT;
     if (!server_file_read(dir, &server))
         return -ENOENT;
+    if (!server_file_is_local(&server))
+        token = other = "";
     rest_client_init(&client, server.rest, token && *token ? token : other ? other : "", NULL);
     client.is_json = verbs_value(a, "json");
     JSON_OWNED params = json_pack("{s:s}", "image", image);

@@ -41,7 +41,7 @@ bool httplines_request(struct httplines_request *q, const char *data, size_t len
         } else if (byte < ' ' || byte == 0x7f) {
             return false;
         } else if (q->spaces == 2) {
-            char want = q->version_len < sizeof version - 1 ? version[q->version_len] : '\0';
+            unsigned char want = q->version_len < sizeof version - 1 ? (unsigned char)version[q->version_len] : '\0';
             if (want == 'd' ? byte < '0' || byte > '9' : byte != want)
                 return false;
             q->version_len++;

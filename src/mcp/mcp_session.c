@@ -357,6 +357,7 @@ static void take_one(struct mcp_exchange *x, const json_t *m)
 struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink)
 {
     const char *stated = mcp_session_stated_version(message);
+    assert(s->version); /* a session begins with one */
     const char *version = !stated                                   ? s->version
                           : strcmp(stated, MCP_SESSION_NEWEST) == 0 ? MCP_SESSION_NEWEST
                                                                     : known(stated);

@@ -32,9 +32,9 @@
 #define SPARE      (1ull << 30)                     /* not filled by a copy of /usr */
 #define USR_AT     (sizeof(VM_BASE_IMAGE_HOST) - 1) /* in the key of a drive with the host's /usr: that of /usr, */
 #define USR_DIGITS 16
-#define USR_END    (USR_AT + USR_DIGITS)                  /* that of the layers */
-#define FORMAT     "1"                                    /* of the output of vm_base_image_build(); part of the key */
-#define FIXED_ID   "11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
+#define USR_END    (USR_AT + USR_DIGITS) /* that of the layers */
+#define FORMAT     "1"                   /* of the output of vm_base_image_build(); part of the key */
+#define FIXED_ID   "-U11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
 
 int vm_base_image_key(const char *const *layers, size_t n, const char *usr, char ret[DIGEST_HEX])
 {
@@ -218,7 +218,7 @@ int vm_base_image_build(const char *image_dir, const char *const *layers, size_t
 {
     /* File times stay, because interpreters compare them with those of their compiled files. So no option can fix
      * the superblock's time; without a checksum it is overwritten afterwards. */
-    const char *argv[ARGS_MAX] = { "mkfs.erofs", "--quiet", "--preserve-mtime", "-Enosbcrc", "-U" FIXED_ID };
+    const char *argv[ARGS_MAX] = { "mkfs.erofs", "--quiet", "--preserve-mtime", "-Enosbcrc", FIXED_ID };
     struct plan p = { .image_dir = image_dir,
                       .layers = layers,
                       .usr = usr,
