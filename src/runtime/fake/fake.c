@@ -80,6 +80,7 @@ struct fake_host *fake_host_free(struct fake_host *h)
     map_free(h->volumes);
     free(h->complaint);
     free(h->dir);
+    free(h->spare);
     free(h);
     return NULL;
 }
@@ -100,6 +101,11 @@ void fake_on_op(struct fake_host *h, fake_fate_fn *fn, void *arg)
 void fake_share(struct fake_host *h, bool is_shared)
 {
     h->is_sharing = is_shared;
+}
+
+void fake_reuse_addresses(struct fake_host *h)
+{
+    h->is_reusing = true;
 }
 
 static struct fake_fate fate_of(struct fake_host *h, enum fake_op op, const char *id)
@@ -270,7 +276,11 @@ static void handle_free(struct box *box)
     (void)fakeagent_free(box->agent);
     box->fb->handle = NULL;
     box->magic = 0;
-    free(box);
+    struct fake_host *h = box->f->host;
+    struct box *old = h->is_reusing ? h->spare : box;
+    if (h->is_reusing)
+        h->spare = box;
+    free(old);
 }
 
 static void close_fds(struct call *c)
@@ -436,7 +446,7 @@ static struct runtime_caps fake_caps(struct runtime *rt)
 
 static int connect_box(struct fake *f, struct fake_box *fb, struct call *c)
 {
-    struct box *box = xzalloc(sizeof(*box));
+    struct box *box = f->host->spare ? STEAL(f->host->spare) : xzalloc(sizeof(*box));
     *box = (struct box){ .magic = FAKE_BOX_MAGIC, .f = f, .fb = fb };
     if (fakeagent_new(f->base.loop, fb->files, fb->hostname, sizeof(fb->hostname), &box->agent, &c->fds[0], &c->err) <
         0) {

@@ -65,6 +65,8 @@ typedef struct fake_fate fake_fate_fn(void *arg, enum fake_op op, const char *id
 void fake_on_op(struct fake_host *h, fake_fate_fn *fn, void *arg);
 /* Whether captures of a box are shared with it (promoted) from now on; else copies. Default: shared. */
 void fake_share(struct fake_host *h, bool is_shared);
+/* A new box is where the last one was that was freed, as an allocator may do: who compares addresses is wrong then. */
+void fake_reuse_addresses(struct fake_host *h);
 
 /* --- events of the host; -ENOENT: no such box --- */
 int fake_kill_box(struct fake_host *h, const char *id, const char *console); /* console: its last output, or NULL */

@@ -33,6 +33,8 @@ struct fake_host {
     fake_fate_fn *fate_fn;
     void *fate_arg;
     bool is_sharing;
+    bool is_reusing;   /* fake_reuse_addresses() */
+    struct box *spare; /* the last box that was freed */
     unsigned n_captured, n_calls[FAKE_OPS];
     char *complaint;
     struct fake *driver; /* NULL: no daemon runs */

@@ -552,7 +552,7 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 
 struct change {
     struct sandbox *s;
-    const struct box *box; /* whose status it is: a restore gives the sandbox another */
+    char box_id[IDENT_MAX]; /* whose status it is: a restore gives the sandbox another */
     enum sandbox_status to;
     manager_sandbox_fn *fn;
     void *arg;
@@ -566,7 +566,7 @@ static void on_changed(void *arg, const struct err *err)
     s->is_changing = false;
     if (s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
-    else if (s->box != c->box)
+    else if (strcmp(s->box_id, c->box_id) != 0)
         (void)err_set(&why, ERR_CONFLICT, 0, "sandbox %s was restored from a snapshot meanwhile", s->id);
     if (why.code)
         err = &why;
@@ -613,7 +613,8 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
     }
     s->is_changing = true;
     struct change *c = xzalloc(sizeof(*c));
-    *c = (struct change){ .s = sandbox_ref(s), .box = s->box, .to = to, .fn = fn, .arg = arg };
+    *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
+    memcpy(c->box_id, s->box_id, sizeof(c->box_id));
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
 }
 

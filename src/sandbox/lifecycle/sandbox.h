@@ -26,7 +26,8 @@ struct sandbox {
     unsigned refs;           /* private: sandbox_ref(), sandbox_unref() */
     char id[IDENT_MAX];
     char uuid[UUID_MAX];    /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
-    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */
+    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool or was restored.
+                             * The identity of a box: the next one may be at the same address */
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
     char *why;    /* of one that died without a kill; NULL: it did not */

@@ -42,7 +42,7 @@ struct known_name {
 struct egress_redirect {
     struct egress *e;
     struct sandbox *s; /* borrowed: the redirect is freed when the sandbox leaves */
-    struct box *box;   /* of which box it is */
+    char box_id[IDENT_MAX];
     int tcp, dns;
     struct watch *tcp_watch, *dns_watch;
     struct egress_policy *policy;
@@ -61,8 +61,8 @@ struct egress {
 /* An open_egress() under way. */
 struct opening {
     struct egress *e;
-    struct sandbox *s; /* a reference */
-    struct box *box;
+    struct sandbox *s;      /* a reference */
+    char box_id[IDENT_MAX]; /* of s when it began: a restore gives it another */
     loop_fn *done;
     void *arg;
 };
@@ -323,12 +323,13 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     struct opening *w = arg;
     struct egress *e = w->e;
     struct err why = ERR_INIT;
-    if (!err && (w->s->is_gone || w->s->box != w->box)) {
+    if (!err && (w->s->is_gone || strcmp(w->s->box_id, w->box_id) != 0)) {
         (void)close(tcp); /* the box has ended */
         (void)close(dns);
     } else if (!err) {
         struct egress_redirect *o = xzalloc(sizeof(*o));
-        *o = (struct egress_redirect){ .e = e, .s = w->s, .box = w->box, .tcp = tcp, .dns = dns };
+        *o = (struct egress_redirect){ .e = e, .s = w->s, .tcp = tcp, .dns = dns };
+        memcpy(o->box_id, w->box_id, sizeof(o->box_id));
         o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
         o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
         inherit(w->s);
@@ -364,7 +365,8 @@ bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
     if (!s->config.has_network || !has_egress(s->runtime) || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));
-    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
+    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .done = done, .arg = arg };
+    memcpy(w->box_id, s->box_id, sizeof(w->box_id));
     ops->open_egress(s->box, on_opened, w);
     return true;
 }
@@ -374,7 +376,7 @@ static void on_enter(void *arg, struct sandbox *s)
 {
     struct egress *e = arg;
     const struct egress_redirect *o = map_get(e->egress_redirects, s->id);
-    if (!o || o->box != s->box)
+    if (!o || strcmp(o->box_id, s->box_id) != 0)
         (void)egress_open(e, s, NULL, NULL); /* false: it has no network */
 }
 

@@ -48,8 +48,8 @@ struct networks {
 struct network_change {
     struct networks *n;
     char id[IDENT_MAX];
-    struct sandbox *s;     /* a reference, or NULL */
-    const struct box *box; /* of s when the driver was asked: a restore gives it another */
+    struct sandbox *s;      /* a reference, or NULL */
+    char box_id[IDENT_MAX]; /* of s when the driver was asked: a restore gives it another */
     networks_done_fn *fn;
     networks_record_fn *on_record;
     void *arg;
@@ -340,7 +340,7 @@ static struct network_change *change_begin(struct networks *n, const char *id, s
     c->n = n;
     snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
-    c->box = s ? s->box : NULL;
+    snprintf(c->box_id, sizeof(c->box_id), "%s", s ? s->box_id : "");
     c->arg = arg;
     return c;
 }
@@ -452,7 +452,7 @@ static int take_place(struct networks *n, struct network *net, const struct sand
 
 static bool is_moved(const struct network_change *c)
 {
-    return !c->s->is_gone && c->s->box != c->box;
+    return !c->s->is_gone && strcmp(c->s->box_id, c->box_id) != 0;
 }
 
 static void on_connected(void *arg, const struct err *err)

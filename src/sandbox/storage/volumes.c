@@ -54,8 +54,8 @@ struct remount {
 struct volume_change {
     struct volumes *v;
     char id[IDENT_MAX];
-    struct sandbox *s;     /* attach, detach; a reference */
-    const struct box *box; /* of s when it began: a restore gives it another */
+    struct sandbox *s;      /* attach, detach; a reference */
+    char box_id[IDENT_MAX]; /* of s when it began: a restore gives it another */
     char target[PATH_MAX_BYTES + 1];
     bool is_first;  /* of no backend until this attach */
     size_t n_asked; /* delete: backends that have removed what they had of it */
@@ -357,7 +357,7 @@ static struct volume_change *change_begin(struct volumes *v, const char *id, str
     c->v = v;
     snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
-    c->box = s ? s->box : NULL;
+    snprintf(c->box_id, sizeof(c->box_id), "%s", s ? s->box_id : "");
     c->fn = fn;
     c->arg = arg;
     map_set(v->busy, c->id, c);
@@ -392,7 +392,7 @@ static void on_taken_back(void *arg, const struct err *err)
 
 static bool is_moved(const struct volume_change *c)
 {
-    return !c->s->is_gone && c->s->box != c->box;
+    return !c->s->is_gone && strcmp(c->s->box_id, c->box_id) != 0;
 }
 
 static void on_mounted(void *arg, const struct err *err)

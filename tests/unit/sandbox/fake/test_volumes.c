@@ -179,6 +179,41 @@ TEST(what_is_attached_is_mounted_again_after_a_crash_in_the_middle)
 }
 
 /* Else a crash would leave a record of a volume at a place where another is mounted. */
+/* Hardly any time goes by, so a mount with a delay is still under way afterwards. */
+static void restore_now(struct sandbox *s, const char *snapshot)
+{
+    struct answer a = answer_init(&g);
+    snapshots_restore(g.manager->snapshots, s, snapshot, answer_sandbox, &a);
+    for (int i = 0; i < 1000 && !a.n; i++) {
+        virtual_turn(g.loop);
+        (void)virtual_fire(1000);
+    }
+    CHECK_INT(a.n, 1);
+    CHECK_INT(a.err.code, ERR_NONE);
+}
+
+/* Of two restores the second may give a box at the address of the first one. */
+TEST(restores_during_an_attach_do_not_lose_the_mount)
+{
+    rig_open(&g);
+    make_volume();
+    struct sandbox *s = rig_create(&g);
+    struct answer snapshot = answer_init(&g), a;
+    snapshots_create(g.manager->snapshots, s, &(struct snapshots_plan){ 0 }, answer_snapshot, &snapshot);
+    CHECK(rig_settle(&g));
+    fake_script(g.host, FAKE_MOUNT, 1, (struct fake_fate){ .delay_ms = 60000 });
+    begin_attach(s, &a);
+    fake_reuse_addresses(g.host);
+    for (int i = 0; i < 2; i++)
+        restore_now(s, snapshot.id);
+    CHECK_INT(a.n, 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(a.err.code, ERR_NONE);
+    check_place(s->id);
+    CHECK(is_mounted(s));
+    rig_close(&g);
+}
+
 TEST(two_volumes_are_not_noted_at_one_place)
 {
     rig_open(&g);
@@ -218,6 +253,7 @@ int main(void)
     RUN(a_kill_while_it_is_attached_gives_it_back);
     RUN(two_changes_at_once_do_not_mix);
     RUN(what_is_attached_is_mounted_again_after_a_crash_in_the_middle);
+    RUN(restores_during_an_attach_do_not_lose_the_mount);
     RUN(two_volumes_are_not_noted_at_one_place);
     RUN(a_delete_that_fails_can_be_repeated);
     return tap_done();
