@@ -1,3 +1,9 @@
+/* Theory of operation. A configuration file is a text that people wrote, so it is edited by lines: find_list() finds
+ * the list of workers, scan_list() the entry iii-sandbox in it and the list's indent, and the block is put there or at
+ * the list's end. A list in one line is refused. The file is written beside and renamed; the lock file notes the entry.
+ *
+ * An image is pulled by the server that uses the data folder, if one runs and lets us, otherwise into the folder's own
+ * store. */
 #include "cli/worker_add.h"
 
 #include <errno.h>

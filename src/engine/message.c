@@ -1,3 +1,7 @@
+/* Theory of operation. message_read() parses one text frame, finds its type by the word of "type", and lets a function
+ * of that type take the members it needs: strings are borrowed from the parsed body, ids have their limits, a member of
+ * the wrong kind is an error that names it. A struct message owns the body until message_done(). What the engine writes
+ * is built by its callers with message_set(), which leaves out what is absent. */
 #include "engine/message.h"
 
 #include <ctype.h>
