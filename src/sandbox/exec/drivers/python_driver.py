@@ -52,7 +52,7 @@ def read_exactly(fd, length):
 # What contexts want ready, loaded once before the first fork.
 import ast  # noqa: E402
 import builtins  # noqa: E402
-import importlib  # noqa: E402
+import importlib.machinery  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
 import linecache  # noqa: E402
@@ -126,7 +126,27 @@ def site_folders():
     return {folder: os.stat(folder).st_mtime_ns if os.path.isdir(folder) else None for folder in folders}
 
 
-SITES = site_folders()  # what sys.path is of
+class NewPackages:
+    """Asked last, for what no other finder has: a package that was installed after the interpreter had started, perhaps
+    into a folder that did not exist then."""
+
+    sites = site_folders()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if path is not None:
+            return None  # of a package that was found
+        before, cls.sites = cls.sites, site_folders()
+        changed = [folder for folder, time in cls.sites.items() if time is not None and time != before.get(folder)]
+        if not changed:
+            return None
+        for folder in changed:
+            site.addsitedir(folder)
+        importlib.invalidate_caches()
+        return importlib.machinery.PathFinder.find_spec(name)
+
+
+sys.meta_path.append(NewPackages)
 
 
 def clean(text):
@@ -144,7 +164,7 @@ class Context:
 
     def __init__(self, fd):
         self.fd, self.number, self.count, self.pid = fd, 0, 0, os.getpid()
-        self.loop, self.sites = None, dict(SITES)
+        self.loop = None
         self.module = types.ModuleType("__main__")
         self.module.__builtins__ = builtins
         sys.modules["__main__"] = self.module
@@ -190,7 +210,6 @@ class Context:
         if sys.stdin.closed:  # exit() does that
             sys.stdin = sys.__stdin__ = open(os.devnull, encoding="utf-8")
         try:
-            self.find_new_packages()
             signal.signal(signal.SIGINT, signal.default_int_handler)
             value = self.run(code)
             if value is not None:
@@ -210,15 +229,6 @@ class Context:
                 pass  # the snippet closed it
         self.pump.drain(self.pump.ends)
         send_long(self.number, b"d", json.dumps(done).encode())
-
-    def find_new_packages(self):
-        """What was installed since the last cell can be imported, also from a folder that did not exist then."""
-        sites = site_folders()
-        for folder, time in sites.items():
-            if time is not None and time != self.sites.get(folder):
-                site.addsitedir(folder)
-                importlib.invalidate_caches()
-        self.sites = sites
 
     def run(self, code):
         name = "<cell %d>" % self.count
