@@ -213,13 +213,17 @@ void sandbox_config_settle_limits(struct sandbox_config *c, const struct setting
 
 int64_t sandbox_config_max_cpus(const struct settings *set)
 {
-    int64_t host = sysconf(_SC_NPROCESSORS_ONLN);
+    static int64_t host; /* asked once: the C library reads files for it, and every create needs it */
+    if (host == 0)
+        host = sysconf(_SC_NPROCESSORS_ONLN);
     return set->max_cpus ? set->max_cpus : host > LIMIT_MAX(CPU) ? host : LIMIT_MAX(CPU);
 }
 
 int64_t sandbox_config_max_memory_mb(const struct settings *set)
 {
-    int64_t host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
+    static int64_t host;
+    if (host == 0)
+        host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
     return set->max_memory_mb ? set->max_memory_mb : host > LIMIT_MAX(MEMORY_MB) ? host : LIMIT_MAX(MEMORY_MB);
 }
 
