@@ -3,7 +3,8 @@ ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
 WORKDIR /src
-COPY dev .
+COPY dev ./
+COPY tools/dev.py tools/devargs.py tools/
 RUN ./dev setup build deb
 COPY . .
 # Times inside the package are of no interest here.

@@ -149,6 +149,8 @@ static void print_ratios(const struct bench *b, FILE *json, const struct extra *
     static const struct ratio all[] = {
         { "create to first output / bwrap", "first_output", "bwrap", "<= 0.8" },
         { "exec true / bare fork+exec", "exec_true", "bare_true", "<= 1.5, goal 1.3" },
+        { "cat through a loopback socket / upload", "cat_in", "upload_256m", ">= 0.5" },
+        { "cat through a loopback socket / download", "cat_out", "download_256m", ">= 0.5" },
         { "docker run -d / create", "docker_run", "create", ">= 100" },
         { "docker exec / exec", "docker_exec", "exec_true", ">= 40" },
         { 0 },

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "filerows.h"
 
 extern char **environ;
 
@@ -284,6 +285,8 @@ struct row rows_ours[] = {
     { "exec_sh", "exec sh -c 'echo hi'", 0, rows_exec_sh, 30 },
     { "write_1k", "write a 1 KiB file", 0.3, rows_write, 50 },
     { "read_1k", "read a 1 KiB file", 0.3, rows_read, 50 },
+    { "upload_256m", "256 MiB into a file by files/content", 0, filerows_upload, 1 },
+    { "download_256m", "the same out of it", 0, filerows_download, 1 },
     { "pause", "pause", 0.5, rows_pause, 20 },
     { "resume", "resume", 0.5, rows_resume, 20 },
     { "py_context", "one line of Python in a live context", 0.5, sample_py_context, 50 },
@@ -375,6 +378,8 @@ static int64_t peer_docker_run(struct bench *b)
 }
 
 struct row rows_peers[] = {
+    { "cat_in", "256 MiB through a loopback socket and cat, to a file", 0, filerows_cat_in, 1 },
+    { "cat_out", "the same from a file", 0, filerows_cat_out, 1 },
     { "bare_true", "bare fork + exec of true", 0, peer_true, 50 },
     { "bwrap", "bwrap --unshare-all echo, spawn to exit", 0, peer_bwrap, 10 },
     { "runc", "runc run of true", 0, peer_runc, 3 },
@@ -385,7 +390,7 @@ struct row rows_peers[] = {
 
 bool rows_peer_present(struct bench *b, const char *name)
 {
-    if (strcmp(name, "bare_true") == 0)
+    if (strcmp(name, "bare_true") == 0 || strncmp(name, "cat_", 4) == 0)
         return true;
     if (strcmp(name, "bwrap") == 0)
         return system("command -v bwrap >/dev/null 2>&1") == 0;

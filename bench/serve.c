@@ -21,6 +21,7 @@ bool rows_serve(struct bench *b)
     b->server_pid = fork();
     if (b->server_pid == 0) {
         (void)dup2(out[1], 1);
+        (void)setenv("III_ON_SHUTDOWN", "remove", 1);
         (void)setenv("III_POOL_SIZE", b->backend ? "0" : "4", 1);
         (void)setenv("III_POOL_PROFILES", b->backend ? "" : "python," POOL_MEMORY ",1,false", 1);
         if (b->backend)

@@ -14,7 +14,7 @@ from devargs import Parser, nearest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # As in packages() of ./dev, which has the packages of each.
-GROUPS = ("build", "test", "test-all", "dist", "deb", "fuzz", "bench", "docker", "vm")
+GROUPS = ("build", "test", "test-all", "dist", "deb", "fuzz", "bench", "docker", "vm", "readme")
 FUZZ_OPTIONS = ("-Dfuzz=true", "-Db_lundef=false", "-Db_sanitize=address,undefined", "-Db_pie=false")
 BENCH = "build/bench/iii-bench"
 
@@ -117,6 +117,10 @@ def fmt_parser():
     return Parser("fmt", "Lay out the C files with clang-format.", "./dev fmt")
 
 
+def record_parser():
+    return Parser("record", "Make the terminal recording of the README (docs/pictures/tour.svg) from a real run.", "./dev record")
+
+
 COMMANDS = {
     "setup": (setup_parser, setup_steps),
     "build": (build_parser, lambda args, rest: [need("build"), build(*args.target)]),
@@ -129,6 +133,7 @@ COMMANDS = {
     "fmt": (fmt_parser, lambda args, rest: [need("test"), python("tools/lint.py", ["--only", "layout", "--fix"])]),
     "fuzz": (of_tool("fuzz"), lambda args, rest: [need("fuzz"), ["env", "CC=clang", "./dev", "configure", "build/fuzz", *FUZZ_OPTIONS],
                                                   python("tools/fuzz.py", rest)]),
+    "record": (record_parser, lambda args, rest: [need("build"), build(), python("tools/record.py", [])]),
     "mutate": (of_tool("mutate"), lambda args, rest: [need("test"), python("tools/mutate.py", rest)]),
 }
 PASSES_ON = ("serve",)  # options that ./dev does not know are those of the program

@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
 NAME = "iii-sandbox"
 # What each kind's archives are called: a new one replaces those of an earlier version.
-KINDS = {"deb": f"{NAME}_*.deb", "tarball": f"{NAME}-*-linux-*.tar.gz", "npm": "*.tgz", "wheel": "*.whl", "crate": "*.crate", "c": "libiiisandbox-*.tar.gz"}
+KINDS = {"deb": f"{NAME}_*.deb", "tarball": f"{NAME}-*-linux-*.tar.gz", "npm": "*.tgz", "wheel": "*.whl", "crate": "*.crate", "c": "libiiisandbox-*.tar.gz",
+         "go": f"{NAME}-go-*.tar.gz"}
 WITH_SERVER = ("deb", "tarball")  # the others hold client libraries alone
 # Parts of the C library: they come with the host, whose kernel and name service they must fit.
 HOST_LIBRARIES = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nss_\w+|anl))\.so")
@@ -225,18 +226,26 @@ def crate(out, _binary, _when):
     return [pathlib.Path(shutil.copy(max((target / "package").glob("*.crate"), key=lambda p: p.stat().st_mtime), out))]
 
 
-def c(out, _binary, when):
-    """Sources: a C library is built for the system that it is used on."""
-    stem = f"libiiisandbox-{version()}"
+def sources(out, when, language, stem):
     with tempfile.TemporaryDirectory() as place:
         root = pathlib.Path(place) / stem
-        shutil.copytree(ROOT / "sdk" / "c", root, ignore=shutil.ignore_patterns("build"))
+        shutil.copytree(ROOT / "sdk" / language, root, ignore=shutil.ignore_patterns("build"))
         write(root / "LICENSE", (ROOT / "LICENSE").read_bytes())
         for path in [root, *root.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
         set_times(root, when)
         pack(root, out / f"{stem}.tar.gz", when)
     return [out / f"{stem}.tar.gz"]
+
+
+def c(out, _binary, when):
+    """Sources: a C library is built for the system that it is used on."""
+    return sources(out, when, "c", f"libiiisandbox-{version()}")
+
+
+def go(out, _binary, when):
+    """Sources, as Go has no other packages: a module for the replace line of a go.mod."""
+    return sources(out, when, "go", f"{NAME}-go-{version()}")
 
 
 def checksums(out):

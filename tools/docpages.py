@@ -41,6 +41,7 @@ def render(cmark, text, names):
     anchors = iter(headings.slugs(text))
     body = re.sub(r"<h([1-6])>", lambda m: f'<h{m[1]} id="{html.escape(next(anchors))}">', body)
     body = re.sub(r'<a href="([^"]*)">(.*?)</a>', lambda m: link(m, names), body, flags=re.S)
+    body = re.sub(r'<img [^>]*alt="([^"]*)"[^>]*>', r"\1", body)  # the server has no pictures
     title = html.escape(re.search(r"^# +(.+?) *$", text, re.M)[1].replace("`", ""))
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{title}</title><style>{STYLE}</style></head>\n<body><nav><a href=\"/docs\">Documentation</a></nav>\n{body}</body></html>\n")

@@ -26,7 +26,7 @@ SKIPPED_FOLDERS = {".git", "build", "node_modules", "target", "__pycache__", ".p
 # Folders of the machines this is built on: a path below them works nowhere else. Written in two pieces to pass its own check.
 MACHINE_PATH = re.compile(r"(?<![\w./%}$*-])/(?:wor" + r"k|far" + r"m)/")
 OPEN_TASK = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!.{0,3}#\d+)")
-LIBRARIES = ["jansson", "libuv", "sqlite3", "libseccomp", "libmnl", "libarchive", "libcrypto", "libcurl"]
+LIBRARIES = ["jansson", "libuv", "sqlite3", "libseccomp", "libmnl", "libarchive", "libcrypto", "libcurl", "libssh"]
 JOBS = 2
 
 
@@ -42,7 +42,7 @@ def sdk_files():
 
 def text_files():
     """Every file of the tree that people write."""
-    endings = {".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".txt", ".json", ".yml", ".yaml", ".toml", ".ts", ".rs", ""}
+    endings = {".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".txt", ".json", ".yml", ".yaml", ".toml", ".ts", ".rs", ".go", ""}
     for folder, names, files in os.walk(ROOT):
         names[:] = [n for n in names if n not in SKIPPED_FOLDERS and "corpus" not in n]
         for name in files:
@@ -301,6 +301,31 @@ def versions():
     return found
 
 
+# What makes a package manager ask its public registry, on a command line or in the configuration of an agent.
+FETCHES = re.compile(r"""\b(?:npx|bunx|uvx|pipx\s+(?:run|install)|(?:npm|pnpm|yarn|bun)\s+(?:i|install|add|exec|dlx|create)|pip3?\s+install|
+                         uv\s+(?:add|pip\s+install|tool\s+(?:run|install))|cargo\s+(?:add|install)|go\s+(?:get|install))\b([^`;&|#\n]*)""", re.X)
+PUBLISHED = {"iii-sdk"}  # by the engine's authors
+
+
+def fetched_names(text):
+    """The packages of our names that a text asks a public registry for. A path, an address or an archive is not asked for there, nor is a
+    command out of one (--package=)."""
+    for call in FETCHES.finditer(re.sub(r'",\s*"args"', '", "args"', text)):
+        if re.search(r"--package=[./{]", call[1]):
+            continue
+        for word in re.split(r"[\s\"',\[\]]+", call[1]):
+            name = re.match(r"(?:@iii[\w-]*/[\w.-]+|iii[\w-]*)(?=@|=|~|<|>|!|$)", word)
+            if name and name[0] not in PUBLISHED:
+                yield name[0]
+
+
+def registries():
+    """No file shows a package of ours as if a public registry had it: whoever registers the name there would be installed instead."""
+    return [f"{relative(path)}: {name} is on no public registry: show the archive of ./dev dist or the path"
+            for path in text_files() if path.suffix in (".md", ".json", ".toml", ".yml", ".yaml", ".c", ".def", ".py", ".ts", ".rs", ".sh")
+            for name in fetched_names(path.read_text(errors="replace"))]
+
+
 def limit_rows():
     """{row: the numbers it holds} of src/base/limits.def."""
     text = (ROOT / "src/base/limits.def").read_text()
@@ -347,11 +372,11 @@ def operations():
 
 CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
           "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated, "versions": versions,
-          "limits": limits, "operations": operations}
+          "registries": registries, "limits": limits, "operations": operations}
 
 
 def parser():
-    found = devargs.Parser("lint", "Check the rules that a script can check: layers, sizes, headers, layout, links, generated files, versions.", "./dev lint",
+    found = devargs.Parser("lint", "Check the rules that a script can check: layers, sizes, headers, layout, links, generated files, versions, names of packages.", "./dev lint",
                            "./dev lint --tidy               # with clang-tidy over what you changed", "./dev lint --only links,words")
     found.add_argument("--all", action="store_true", help="clang-tidy over every file")
     found.add_argument("--tidy", action="store_true", help="run clang-tidy too, over the C files that differ from main (on main: from HEAD~)")

@@ -32,16 +32,19 @@ CONTRACT = ROOT / "tests" / "contract"
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
-DOCKER = ("background", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
+DOCKER = ("background", "content", "content_formats", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
           "fn_life", "fn_restart", "fork", "git", "image_names", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
-BLACKBOX_ALL = ("test_docker_fallback.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py")  # with --all: they wait for deadlines of their own
+BLACKBOX_ALL = ("test_content_large.py", "test_docker_fallback.py", "test_escape_floods.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py",
+                "test_ssh_large.py")  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "mute_agent", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {
     "background": ("it_runs_and_ends", "it_outlives_its_connection_and_can_be_killed", "it_goes_with_its_sandbox"),
     "env": (),
+    "content": ("a_body_in_chunks", "a_range_far_inside_a_sparse_file", "a_write_under_a_condition", "a_folder_as_tar_and_back"),
+    "content_formats": ("an_archive_that_others_made", "a_form_writes_its_files"),
     "exec": ("output_and_exit_code", "cwd", "python_runs", "timeout_kills_the_whole_tree", "a_client_that_leaves_ends_its_command", "long_arguments"),
     "exec_stream": ("output_then_exit", "events_come_while_the_command_runs", "deleting_the_sandbox_ends_the_stream"),
     "files": ("write_replaces_and_has_its_mode_and_owner", "bytes_that_are_no_text", "info", "move_is_in_order_and_stops_at_the_first_failure",
@@ -61,10 +64,11 @@ QEMU = {
     "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
     "vm_presets": (),
 }
-ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_presets.py", "test_vm_volumes.py")  # these mean nothing without one
+ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_presets.py", "test_vm_sleep.py", "test_vm_volumes.py")  # these mean nothing without one
 # With --all every file runs on machines, but for these.
 NOT_ON_MACHINES = {
     "docker*": "about a Docker engine",
+    "content_large": "four GiB through an emulated disk",
     "config_reload": "about the server and a file, of which no backend knows",
     "escape_monitor fc_network firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
     "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
@@ -74,6 +78,7 @@ NOT_ON_MACHINES = {
 }
 # With --all these run once more with QEMU behind Firecracker's API (tests/vmm/fcqemu.py): every machine is booted, none can be saved.
 FIRECRACKER = {
+    "content_formats": ("an_archive_that_others_made", "a_form_writes_its_files"),
     "exec": ("output_and_exit_code", "timeout_kills_the_whole_tree", "long_arguments"),
     "netrate": ("between_sandboxes",),
     "networks": ("members_reach_each_other_and_nothing_else", "two_networks_are_apart", "connected_again_after_a_crash_of_the_server"),
@@ -86,20 +91,20 @@ ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecyc
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
 TOTAL_S, ALL_S = 3600, 9000  # hard stops, not goals: a quiet machine of two cores takes less than 20 minutes, with --all less than 2 hours
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
-LIMIT_S = {"lint": 300, "build": 900, "unit": 600, "blackbox": 1800, "alone": 600, "tidy": 600, "packages": 1200, "machines": 3600}
-# These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
-ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
+LIMIT_S = {"lint": 300, "build": 900, "unit": 600, "blackbox": 1800, "alone": 600, "tidy": 600, "packages": 3000, "machines": 3600}
+# These start many sandboxes or a browser, count what the whole machine holds, or kill servers: they run after the others, one at a time.
+ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py", "test_console.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
 NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
-SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
+SANITIZED = ("background", "content_formats", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")
 CYCLES, CHAOS = (ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py"))
 RERUN_MAX = 8
 STUCK_S = 300  # a test that runs for longer shows where it is, for the report of a step that reaches its limit
 WORKERS, SIDE_WORKERS = 4, 2  # test files at the same time, in the first lane and in the one beside it
 # These take longest and begin first, so that the others fill the end.
-LONG = ("iii_sdk", "mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
+LONG = ("iii_sdk", "mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "go", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
         "leak", "contexts", "damaged_state", "faults")
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",

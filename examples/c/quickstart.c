@@ -1,8 +1,7 @@
 /* Create a sandbox, run a command, write and read a file, run Python. Build:
  *   cc quickstart.c $(pkg-config --cflags --libs iiisandbox)
- * Needs a server: III_SANDBOX_URL, III_SANDBOX_TOKEN. */
+ * Needs a server: III_SANDBOX_URL (http://localhost:3111), III_SANDBOX_TOKEN when it has tokens. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <iii_sandbox.h>
 
@@ -15,30 +14,27 @@ static int fail(const struct iii_error *err)
 int main(void)
 {
     struct iii_error err = { 0 };
-    const struct iii_config config = { .base_url = getenv("III_SANDBOX_URL"), .token = getenv("III_SANDBOX_TOKEN") };
-    /* Cleaned up at the end of the scope, in reverse order: results, the sandbox (killed), the client. */
-    III_AUTO_CLIENT iii_client *client = NULL;
+    /* Cleaned up at the end of the scope: results are freed, the sandbox is killed. */
     III_AUTO_SANDBOX iii_sandbox *box = NULL;
     III_AUTO struct iii_exec_result *result = NULL;
-    III_AUTO struct iii_text *note = NULL;
-    III_AUTO struct iii_code_result *code = NULL;
+    III_AUTO unsigned char *note = NULL;
+    III_AUTO struct iii_context_result *code = NULL;
+    size_t size = 0;
 
-    if (iii_client_new(&config, &client, &err) != 0)
-        return fail(&err);
-    if (iii_create(client, &(struct iii_sandbox_create_options){ .image = "python", .memory = III_INT(256) }, &box,
+    if (iii_create(NULL, &(struct iii_sandbox_create_options){ .image = "python", .memory = III_INT(256) }, &box,
                    &err) != 0)
         return fail(&err);
-    if (iii_exec(box, "echo hello; exit 3", 10, &result, &err) != 0)
+    if (iii_exec(box, "echo hello; exit 3", &(struct iii_exec_options){ .timeout_s = 10 }, &result, &err) != 0)
         return fail(&err);
     printf("%s%lld\n", result->stdout_, (long long)result->exit_code);
 
-    if (iii_fs_write(box, "/workspace/note.txt", "kept\n", NULL, &err) != 0 ||
-        iii_fs_read(box, "/workspace/note.txt", &note, &err) != 0)
+    if (iii_write_file(box, "note.txt", "kept\n", 5, &err) != 0 ||
+        iii_read_file(box, "note.txt", &note, &size, &err) != 0)
         return fail(&err);
-    printf("%s", note->value);
+    printf("%.*s", (int)size, (const char *)note);
 
-    if (iii_interp_execute(box, "print(sum(range(101)))", NULL, &code, &err) != 0)
+    if (iii_run_code(box, "sum(range(101))", NULL, &code, &err) != 0)
         return fail(&err);
-    printf("%s", code->output);
+    printf("%s\n", iii_code_text(code));
     return 0;
 }

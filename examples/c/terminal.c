@@ -1,6 +1,5 @@
 /* A shell with live input and output. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <iii_sandbox.h>
@@ -9,8 +8,6 @@ int main(void)
 {
     static const char keys[] = "stty size; echo $((6 * 7)) is the answer; exit 5\n";
     struct iii_error err = { 0 };
-    const struct iii_config config = { .base_url = getenv("III_SANDBOX_URL"), .token = getenv("III_SANDBOX_TOKEN") };
-    III_AUTO_CLIENT iii_client *client = NULL;
     III_AUTO_SANDBOX iii_sandbox *box = NULL;
     III_AUTO_TTY iii_tty *tty = NULL;
     char seen[8192] = "";
@@ -18,9 +15,7 @@ int main(void)
     int code = 0, e;
 
     const struct iii_terminal_create_options size = { .cols = III_INT(100), .rows = III_INT(30) };
-    if ((e = iii_client_new(&config, &client, &err)) == 0 &&
-        (e = iii_create(client, &(struct iii_sandbox_create_options){ .image = "python" }, &box, &err)) == 0 &&
-        (e = iii_tty_open(box, &size, &tty, &err)) == 0)
+    if ((e = iii_create(NULL, NULL, &box, &err)) == 0 && (e = iii_tty_open(box, &size, &tty, &err)) == 0)
         e = iii_tty_send(tty, keys, strlen(keys), &err);
     while (e == 0 && got > 0 && have < sizeof(seen) - 1) {
         e = iii_tty_read(tty, seen + have, sizeof(seen) - 1 - have, 30000, &got, &err);

@@ -1,16 +1,11 @@
 """The same without asyncio."""
-import os
+from iii_sandbox.sync import Sandbox
 
-from iii_sandbox.sync import create_sandbox
-
-SERVER = {"base_url": os.environ.get("III_SANDBOX_URL", "http://localhost:3111"), "token": os.environ.get("III_SANDBOX_TOKEN")}
-
-with create_sandbox(image="python", **SERVER) as box:
+with Sandbox.create() as box:
     for chunk in box.exec_stream("for i in 1 2 3; do echo step $i; sleep 0.1; done"):
         if chunk.type == "stdout":
             print(chunk.data, end="")
-    box.env.set({"NAME": "sandbox"})
-    print(box.exec("echo hello, $NAME").stdout, end="")
+    print(box.exec("echo hello, $NAME", env={"NAME": "sandbox"}).stdout, end="")
     with box.terminal.open(cols=100, rows=30, shell="/bin/sh") as terminal:
         terminal.write("stty size; exit 5\n")
         print(terminal.read_until("30 100") is not None)

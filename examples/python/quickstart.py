@@ -1,22 +1,19 @@
-"""A sandbox from its beginning to its end: a command, a file, a snippet of code."""
+"""A sandbox from its beginning to its end: a command, a file, code whose variables stay."""
 import asyncio
-import os
 
-from iii_sandbox import create_sandbox
-
-SERVER = {"base_url": os.environ.get("III_SANDBOX_URL", "http://localhost:3111"), "token": os.environ.get("III_SANDBOX_TOKEN")}
+from iii_sandbox import Sandbox
 
 
 async def main():
-    async with await create_sandbox(image="python", memory=256, **SERVER) as box:
+    async with Sandbox.create("python", memory=256) as box:  # III_SANDBOX_URL and III_SANDBOX_TOKEN say where
         result = await box.exec("echo hello; exit 3")
-        print(repr(result.stdout), result.exitCode)
+        print(repr(result.stdout), result.exit_code)
 
-        await box.filesystem.write("/workspace/notes.txt", "kept")
-        print(await box.filesystem.read("/workspace/notes.txt"))
+        await box.files.write("notes.txt", "kept")
+        print(await box.files.read("notes.txt"))
 
-        snippet = await box.interpreter.run("print(sum(range(101)))")
-        print(snippet.output.strip())
+        await box.run_code("total = sum(range(101))")
+        print((await box.run_code("total")).text)
     # The sandbox is killed here.
 
 

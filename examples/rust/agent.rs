@@ -1,22 +1,14 @@
 //! What an agent does: variables that live between calls, streamed output, a fork to try something, and an error by its code.
 
 use futures_util::StreamExt;
-use iii_sandbox::{create_sandbox, ClientConfig, ContextCreateOptions, ErrorCode, Result, SandboxCreateOptions};
+use iii_sandbox::{ErrorCode, Result, Sandbox};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let config = ClientConfig {
-        base_url: std::env::var("III_SANDBOX_URL").unwrap_or_else(|_| "http://localhost:3111".into()),
-        token: std::env::var("III_SANDBOX_TOKEN").ok(),
-        ..Default::default()
-    };
-    let options = SandboxCreateOptions { image: Some("python".into()), ..Default::default() };
-    let sandbox = create_sandbox(options, Some(config)).await?.guard();
+    let sandbox = Sandbox::create("python").await?.guard();
 
-    let context = sandbox.contexts.create(ContextCreateOptions::default()).await?;
-    sandbox.contexts.execute(&context.id, "total = 40", Default::default()).await?;
-    let result = sandbox.contexts.execute(&context.id, "total + 2", Default::default()).await?;
-    println!("context: {}", result.results[0].data);
+    sandbox.run_code("total = 40").await?;
+    println!("context: {}", sandbox.run_code("total + 2").await?.text.unwrap_or_default());
 
     let mut output = sandbox.exec_stream("for i in 1 2 3; do echo step $i; done").await?;
     while let Some(event) = output.next().await {

@@ -1,16 +1,10 @@
 //! A shell with live input and output.
 
-use iii_sandbox::{create_sandbox, ClientConfig, Result, SandboxCreateOptions, TerminalCreateOptions};
+use iii_sandbox::{Result, Sandbox, TerminalCreateOptions};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let config = ClientConfig {
-        base_url: std::env::var("III_SANDBOX_URL").unwrap_or_else(|_| "http://localhost:3111".into()),
-        token: std::env::var("III_SANDBOX_TOKEN").ok(),
-        ..Default::default()
-    };
-    let options = SandboxCreateOptions { image: Some("python".into()), ..Default::default() };
-    let sandbox = create_sandbox(options, Some(config)).await?.guard();
+    let sandbox = Sandbox::create("python").await?.guard();
 
     let size = TerminalCreateOptions { cols: Some(100), rows: Some(30), ..Default::default() };
     let mut terminal = sandbox.terminal.open(size).await?;

@@ -1,29 +1,25 @@
 // What an agent needs: variables that live between calls, streamed output, tries that leave nothing, errors to decide by.
-import { Client, NotFoundError } from "@iii-sandbox/sdk";
+import { NotFoundError, Sandbox } from "@iii-sandbox/sdk";
 
-const client = new Client({ baseUrl: process.env.III_SANDBOX_URL, token: process.env.III_SANDBOX_TOKEN });
-await using box = await client.createSandbox({ image: "python" });
+await using box = await Sandbox.create();
 
-const context = await box.interpreter.contexts.create({ language: "python" });
-await box.interpreter.contexts.run(context.id, "x = 20");
-const { results } = await box.interpreter.contexts.run(context.id, "x * 2 + 2");
-console.log("context:", results[0]?.data);
+await box.runCode("x = 20");
+console.log("context:", (await box.runCode("x * 2 + 2")).text);
 
-for await (const chunk of box.execStream("for i in 1 2 3; do echo step $i; sleep 0.1; done")) {
-  if (chunk.type === "stdout") process.stdout.write(chunk.data ?? "");
-  if (chunk.type === "exit") console.log("exit code", chunk.data);
+const { exitCode } = await box.exec("for i in 1 2 3; do echo step $i; sleep 0.1; done", {
+  onStdout: (text) => process.stdout.write(text),
+});
+console.log("exit code", exitCode);
+
+await box.files.write("state", "original");
+{
+  await using attempt = await box.fork();
+  await attempt.files.write("state", "a daring attempt");
 }
-
-await box.filesystem.write("/workspace/state", "original");
-const [copy] = (await box.fork({ count: 1 })).sandboxes;
-if (copy) {
-  await using attempt = client.sandbox(copy);
-  await attempt.filesystem.write("/workspace/state", "a daring attempt");
-}
-console.log("after the fork:", await box.filesystem.read("/workspace/state"));
+console.log("after the fork:", await box.files.read("state"));
 
 try {
-  await box.filesystem.read("/workspace/none");
+  await box.files.read("none");
 } catch (error) {
   if (!(error instanceof NotFoundError)) throw error;
   console.log("missing:", error.code);

@@ -1,16 +1,14 @@
-// A sandbox from its beginning to its end: a command, a file, a snippet of code.
-import { createSandbox } from "@iii-sandbox/sdk";
+// A sandbox from its beginning to its end: a command, a file, code whose variables stay.
+import { Sandbox } from "@iii-sandbox/sdk";
 
-const server = { baseUrl: process.env.III_SANDBOX_URL, token: process.env.III_SANDBOX_TOKEN };
-
-await using box = await createSandbox({ ...server, image: "python", memory: 256 });
+await using box = await Sandbox.create("python", { memory: 256 }); // III_SANDBOX_URL and III_SANDBOX_TOKEN say where
 
 const { stdout, exitCode } = await box.exec("echo hello; exit 3");
 console.log(JSON.stringify(stdout), exitCode);
 
-await box.filesystem.write("/workspace/notes.txt", "kept");
-console.log(await box.filesystem.read("/workspace/notes.txt"));
+await box.files.write("notes.txt", "kept");
+console.log(await box.files.read("notes.txt"));
 
-const { output } = await box.interpreter.run("print(sum(range(101)))");
-console.log(output.trim());
+await box.runCode("total = sum(range(101))");
+console.log((await box.runCode("total")).text);
 // The sandbox is killed here.

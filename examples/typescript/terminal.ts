@@ -1,8 +1,7 @@
 // A shell on a pseudo terminal, with live input and output.
-import { createSandbox } from "@iii-sandbox/sdk";
+import { Sandbox } from "@iii-sandbox/sdk";
 
-const server = { baseUrl: process.env.III_SANDBOX_URL, token: process.env.III_SANDBOX_TOKEN };
-await using box = await createSandbox({ ...server, image: "python" });
+await using box = await Sandbox.create();
 await using terminal = await box.terminal.open({ cols: 100, rows: 30, shell: "/bin/sh" });
 
 terminal.write("stty size\n");

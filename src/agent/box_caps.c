@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/watched_filter.h"
+
 #define CAP_LAST_TRY 63
 
 /* What root of a box may still do: work on its own files, ids and ports. Left out on purpose, although usual
@@ -56,7 +58,19 @@ int box_caps_drop(struct box_root *b)
     return 0;
 }
 
-int box_caps_filter(struct box_root *b, int filter_fd)
+/* The listener, or -errno: an old kernel, or one of an outer sandbox is there already, of which a process has one. */
+static int filter_listened(const struct sock_filter *insns, size_t n)
+{
+    static struct sock_filter watched[BOX_CAPS_INSNS];
+    if (n + WATCHED_FILTER_HEAD > BOX_CAPS_INSNS)
+        return -E2BIG;
+    memcpy(watched, insns, n * sizeof(*insns));
+    struct sock_fprog prog = { .len = (unsigned short)watched_filter(watched, n), .filter = watched };
+    int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+    return fd < 0 ? -errno : fd;
+}
+
+int box_caps_filter(struct box_root *b, int filter_fd, int *ret_listener)
 {
     static struct sock_filter insns[BOX_CAPS_INSNS];
     ssize_t n = pread(filter_fd, insns, sizeof(insns), 0);
@@ -65,6 +79,12 @@ int box_caps_filter(struct box_root *b, int filter_fd)
     struct sock_fprog prog = { .len = (unsigned short)((size_t)n / sizeof(*insns)), .filter = insns };
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return box_root_fail(b, -errno, "set no_new_privs");
+    if (ret_listener) {
+        int fd = filter_listened(insns, prog.len);
+        *ret_listener = fd < 0 ? BOX_CAPS_NO_LISTENER : fd;
+        if (fd >= 0)
+            return 0;
+    }
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0)
         return box_root_fail(b, -errno, "install the system call filter");
     return 0;

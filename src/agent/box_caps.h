@@ -11,4 +11,7 @@ int box_caps_bound(struct box_root *b);
 /* Leaves the caller with the capabilities of its children, and lets no process of the box trace it. */
 int box_caps_drop(struct box_root *b);
 /* Sets no_new_privs and installs the filter permanently: an array of struct sock_filter read from filter_fd. */
-int box_caps_filter(struct box_root *b, int filter_fd);
+/* ret_listener (or NULL): makes the listener of denied calls (os/watched_filter.h); NO_LISTENER when the kernel gives
+ * none, and then the filter answers them itself. */
+#define BOX_CAPS_NO_LISTENER (-EBADF)
+int box_caps_filter(struct box_root *b, int filter_fd, int *ret_listener);

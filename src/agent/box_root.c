@@ -140,9 +140,11 @@ static int cover_proc(struct box_root *b)
     return r < 0 || !is_attached ? r : take_off_proc(b, &b->shm);
 }
 
-int box_root_prepare(struct box_root *b)
+int box_root_prepare(struct box_root *b, int ptys)
 {
-    static const struct box_root_option pts_opt[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { 0 } };
+    char max[16];
+    snprintf(max, sizeof(max), "%d", ptys);
+    const struct box_root_option pts_opt[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { "max", max }, { 0 } };
     static const struct box_root_option shm_opt[] = {
         { "mode", "1777" }, { "size", SHM_SIZE }, { "nr_inodes", SHM_INODES }, { 0 }
     };
@@ -296,7 +298,7 @@ int box_root_shm(struct box_root *b, uint32_t mb)
 
 int box_root_quiet(struct box_root *b)
 {
-    struct rlimit core = { 0, 0 };
+    struct rlimit core = { 1, 1 }; /* with 0 the kernel starts the program of a core_pattern "|..." all the same */
     if (setrlimit(RLIMIT_CORE, &core) < 0)
         return box_root_fail(b, -errno, "forbid core dumps");
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -28,9 +28,9 @@ __attribute__((format(printf, 3, 4))) int box_root_fail(struct box_root *b, int 
 /* Makes a file system that is mounted nowhere yet. */
 int box_root_detached(struct box_root *b, const char *type, const struct box_root_option *opt, uint64_t attributes,
                       int *ret);
-/* Everything that needs no image: proc with its covers, devpts, shared memory, loopback up. Needs /proc to mount on
- * and /dev/null in sight. */
-int box_root_prepare(struct box_root *b);
+/* Everything that needs no image: proc with its covers, devpts with this many terminals, shared memory, loopback up.
+ * Needs /proc to mount on and /dev/null in sight. */
+int box_root_prepare(struct box_root *b, int ptys);
 /* The folder that replaces /sys, filled from the /sys in sight, read-only. */
 int box_root_sys(struct box_root *b);
 /* Clones the device nodes of a box from the /dev in sight; box_root_dev() attaches them once the root has its place. */
@@ -44,6 +44,7 @@ int box_root_attach(struct box_root *b, int root, const char *name, int mount);
 int box_root_workdir(struct box_root *b, int root, const char *workdir);
 /* Gives the mount of shared memory another size. */
 int box_root_shm(struct box_root *b, uint32_t mb);
-/* Opens /dev/null as descriptors 0 to 2 and disables core dumps. */
+/* Opens /dev/null as descriptors 0 to 2 and disables core dumps, also those that a program of the host takes through a
+ * pipe. */
 int box_root_quiet(struct box_root *b);
 void box_root_done(struct box_root *b);

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/denied.h"
 #include "agent/job.h"
 #include "agent/request.h"
 #include "agent/stream.h"
@@ -45,6 +46,7 @@ struct agent_conn {
     struct agent_stream *streams;
     uint64_t serial;
     bool is_broken, has_handshake, was_full;
+    uint32_t host_caps;
     struct bytes in, out, join; /* join: payloads of a request of several frames */
     struct proto_header joining;
     bool is_joining;
@@ -101,6 +103,11 @@ struct agent_conn *agent_conn_next(const struct agent_conn *c)
 struct agent_stream **agent_conn_streams(struct agent_conn *c)
 {
     return &c->streams;
+}
+
+bool agent_conn_can(const struct agent_conn *c, uint32_t cap)
+{
+    return c->host_caps & cap;
 }
 
 bool agent_conn_has_handshake(const struct agent_conn *c)
@@ -203,7 +210,9 @@ static int take_message(struct agent_conn *c, const struct proto_header *h, cons
         if (proto_reader_end(&r) < 0 || proto_agree(&handshake) == 0)
             return -EBADMSG;
         c->has_handshake = true;
+        c->host_caps = handshake.caps;
         agent_job_tell(c->agent, c);
+        agent_denied_tell(c->agent);
         return 0;
     }
     if (!c->has_handshake || h->stream == 0)
@@ -318,7 +327,7 @@ static void send_handshake(struct agent_conn *c)
     struct proto_writer w;
 
     proto_frame_begin(&w, handshake, sizeof(handshake));
-    proto_put_handshake(&w, PROTO_CAP_NONE);
+    proto_put_handshake(&w, PROTO_CAP_CONTENT | PROTO_CAP_WATCH | PROTO_CAP_SFTP | (getpid() == 1 ? PROTO_CAP_END : 0));
     int len = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(len > 0);
     agent_conn_send(c, handshake, (size_t)len);

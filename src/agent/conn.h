@@ -20,13 +20,17 @@ struct agent_vm_channel;
 
 struct agent {
     struct agent_loop loop;
-    struct agent_watch listener, signals;
+    struct agent_watch listener, signals, denied;
     const char *dial_path; /* a socket of the host to connect to whenever there is no link; or NULL */
     struct agent_timer redial;
     struct agent_vm_channel *vm; /* the channel of a VM (vm_channel.h), or NULL */
     struct agent_conn *conns;
     struct agent_exec *execs;
     struct agent_job *jobs;
+    struct {
+        uint64_t conn_serial; /* its link may be gone meanwhile */
+        uint32_t stream;      /* 0: no host waits for the end of all processes */
+    } end;
     uint64_t last_serial;
     uint8_t *scratch; /* PROTO_FRAME_MAX bytes for the frame being built; valid until the loop sleeps */
     bool is_scratch_dirty;
@@ -50,7 +54,8 @@ void agent_conn_settle(struct agent *a);
 void agent_conn_end_all(struct agent *a);                                  /* the agent is leaving */
 struct agent_conn *agent_conn_by_serial(struct agent *a, uint64_t serial); /* NULL: gone */
 struct agent_conn *agent_conn_next(const struct agent_conn *c);
-bool agent_conn_has_handshake(const struct agent_conn *c); /* more than our own HANDSHAKE may be sent to the host */
+bool agent_conn_has_handshake(const struct agent_conn *c);     /* more than our own HANDSHAKE may be sent to the host */
+bool agent_conn_can(const struct agent_conn *c, uint32_t cap); /* PROTO_CAP_* of the host */
 uint64_t agent_conn_serial(const struct agent_conn *c);
 struct agent *agent_conn_agent(const struct agent_conn *c);
 void agent_conn_break(struct agent_conn *c);

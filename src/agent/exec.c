@@ -23,6 +23,7 @@
 
 #include "agent/job.h"
 #include "agent/launch.h"
+#include "agent/proc.h"
 #include "agent/process_tree.h"
 #include "agent/pty.h"
 #include "agent/stream.h"
@@ -459,7 +460,9 @@ void agent_exec_reap(struct agent *a)
     struct rusage usage;
     int status;
 
-    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+    pid_t pid;
+
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
         struct agent_exec *x = a->execs;
         while (x && (x->pid != pid || x->is_exited))
             x = x->next;
@@ -479,6 +482,8 @@ void agent_exec_reap(struct agent *a)
         else
             start_drain(x);
     }
+    if (pid < 0 && a->end.stream) /* ECHILD: none is left */
+        agent_proc_ended(a);
 }
 
 void agent_exec_end_all(struct agent *a)

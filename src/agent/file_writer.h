@@ -1,5 +1,5 @@
-/* FS_PUT and FS_WRITE: a file is written beside its target and renamed into place, so a broken upload leaves the old
- * one. */
+/* FS_PUT, FS_WRITE and FS_STORE: a file is written beside its target and renamed into place, so a broken upload leaves
+ * the old one. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -8,3 +8,4 @@
 
 void agent_file_writer_put(struct agent_reply *r, const uint8_t *data, size_t len);
 void agent_file_writer_start(struct agent_reply *r, const uint8_t *data, size_t len);
+void agent_file_writer_store(struct agent_reply *r, const uint8_t *data, size_t len);

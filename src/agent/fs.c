@@ -214,12 +214,18 @@ static void run_search(struct agent_reply *r, void *arg)
 }
 
 /* --- mkdir --- */
-int agent_fs_make_parents(char *path, uint32_t mode)
+int agent_fs_make_parents(char *path, uint32_t mode, size_t *ret_first)
 {
+    size_t first = 0;
+
     for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = '\0';
-        int r = mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
+        int r = mkdir(path, mode) < 0 ? -errno : 0;
+        first = r == 0 && first == 0 ? (size_t)(p - path) : first;
+        r = r == -EEXIST ? 0 : r;
         *p = '/';
+        if (ret_first)
+            *ret_first = first;
         if (r < 0 && r != -EROFS) /* a folder on a read-only level may exist; the next level fails if not */
             return r;
     }
@@ -239,7 +245,7 @@ static int make_dir(const char *path, bool has_parents, uint32_t mode)
         copy[--len] = '\0';
     mode = mode ? mode & 07777 : 0755;
     if (has_parents) {
-        int r = agent_fs_make_parents(copy, 0755);
+        int r = agent_fs_make_parents(copy, 0755, NULL);
         if (r < 0)
             return r;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/pty.h"
+#include "agent/sftp.h"
 
 static const char default_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -126,6 +127,15 @@ int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8
     return -error;
 }
 
+static int run_sftp(char **env)
+{
+    const char *home = "/";
+    for (; env && *env; env++)
+        if (strncmp(*env, "HOME=", 5) == 0)
+            home = *env + 5;
+    return agent_sftp_run(0, 1, home);
+}
+
 pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
 {
     struct agent_spawn s = {
@@ -135,6 +145,7 @@ pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
         .path = path_of(p->env),
         .user = p->user[0] ? &p->who : NULL,
         .is_pty = p->flags & PROTO_WITH_PTY,
+        .inner = p->flags & PROTO_WITH_SFTP ? run_sftp : NULL,
         .failed_step = "open pipes",
     };
     pid_t pid = s.is_pty ? agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]) : open_pipes(p);

@@ -1,10 +1,11 @@
 /* iii-guest: PID 1 of a sandbox. Modes:
- *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
+ *   --stage CONTROL_FD --ptys N   native box: take the plan, build the root, drop privilege, then serve
  *   --connect FD [--listen FD]    serve a connected stream, and further links from a listening socket
  *   --listen-unix PATH            make the listening socket ourselves (tests)
  *   --dial-unix PATH              connect to the host's socket, and again whenever the link has ended (containers)
  * As /init of a VM it takes no options: see vm_boot.h.
- * --files N: descriptor limit of a process, where nobody else sets it (containers) */
+ * --ptys N: pseudo-terminals of the box; --files N: descriptor limit of a process, where nobody else sets it
+ * (containers) */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "agent/conn.h"
+#include "agent/denied.h"
 #include "agent/exec.h"
 #include "agent/job.h"
 #include "agent/spawn.h"
@@ -29,8 +31,8 @@
 #include "os/unixsock.h"
 
 struct options {
-    int stage_fd, connect_fd, listen_fd;
-    int files;
+    int stage_fd, connect_fd, listen_fd, denied_fd;
+    int files, ptys;
     const char *listen_path, *dial_path;
     const struct vm_boot *vm;
 };
@@ -97,7 +99,7 @@ static void before_sleep(void *arg)
 
 static int agent_serve(struct options *o)
 {
-    struct agent a = { .listener.fd = -EBADF };
+    struct agent a = { .listener.fd = -EBADF, .denied.fd = -EBADF };
     sigset_t ours;
 
     set_signals();
@@ -128,6 +130,7 @@ static int agent_serve(struct options *o)
         r = agent_vm_channel_start(&a, o->vm);
     if (r < 0)
         return r;
+    agent_denied_start(&a, o->denied_fd);
     a.dial_path = o->dial_path;
     a.redial.fn = agent_redial;
     if (a.dial_path)
@@ -152,6 +155,8 @@ static int options_parse(int argc, char **argv, struct options *o)
             fd = &o->listen_fd;
         else if (strcmp(argv[i], "--files") == 0)
             fd = &o->files;
+        else if (strcmp(argv[i], "--ptys") == 0)
+            fd = &o->ptys;
         else if (strcmp(argv[i], "--listen-unix") == 0)
             o->listen_path = argv[i + 1];
         else if (strcmp(argv[i], "--dial-unix") == 0)
@@ -170,10 +175,10 @@ static int options_parse(int argc, char **argv, struct options *o)
     return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
 }
 
-/* The limits of a native box. A lower hard limit cannot be raised here; core dumps are off. */
+/* The limits of a native box. A lower hard limit cannot be raised here; core dumps are off (box_root_quiet()). */
 static int set_limits(int files)
 {
-    struct rlimit all, core = { 0, 0 };
+    struct rlimit all, core = { 1, 1 };
     if (files == 0)
         return 0;
     if (getrlimit(RLIMIT_NOFILE, &all) < 0)
@@ -186,7 +191,7 @@ static int set_limits(int files)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF };
+    struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF, .denied_fd = -EBADF };
 
     if (vm_boot_is_init(argv)) {
         struct vm_boot vm;
@@ -202,10 +207,11 @@ int main(int argc, char **argv)
     }
     if (o.stage_fd >= 0) {
         struct stage_result staged;
-        if (stage_run(o.stage_fd, &staged) < 0)
+        if (stage_run(o.stage_fd, o.ptys, &staged) < 0)
             return 1;
         o.connect_fd = staged.conn_fd;
         o.listen_fd = staged.listen_fd;
+        o.denied_fd = staged.denied_fd;
     }
     int r = set_limits(o.files);
     if (r < 0) {

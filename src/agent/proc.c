@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/exec.h"
 #include "agent/file.h"
 #include "agent/user_names.h"
 #include "os/proc.h"
@@ -119,7 +120,7 @@ static void listing_add_process(struct listing *l, int proc, const char *pid)
     proto_put_process(&l->frame, &p);
 }
 
-void agent_proc_list(struct agent_reply *r)
+static void proc_list(struct agent_reply *r)
 {
     static const char label[] = "MemTotal:"; /* starts the first line of the file */
     char text[512];
@@ -145,7 +146,7 @@ void agent_proc_list(struct agent_reply *r)
     agent_user_names_done(&l.names);
 }
 
-void agent_proc_kill(struct agent_reply *r, const uint8_t *data, size_t len)
+static void proc_kill(struct agent_reply *r, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
 
@@ -159,4 +160,57 @@ void agent_proc_kill(struct agent_reply *r, const uint8_t *data, size_t len)
         agent_reply_error(r, errno, "kill process %u", pid);
     else
         agent_reply_done(r);
+}
+
+/* --- the end of all --- */
+
+static void reply_synced(struct agent_reply *r, void *arg)
+{
+    (void)arg;
+    sync();
+    agent_reply_done(r);
+}
+
+void agent_proc_ended(struct agent *a)
+{
+    struct agent_reply r = { .agent = a, .pipe_fd = -EBADF, .stream = a->end.stream };
+
+    a->end.stream = 0;
+    r.conn = r.stream ? agent_conn_by_serial(a, a->end.conn_serial) : NULL;
+    if (r.conn && a->vm) /* its kernel ends with us, and has not written everything yet */
+        agent_reply_work(&r, reply_synced, NULL);
+    else if (r.conn)
+        agent_reply_done(&r);
+}
+
+static void proc_end(struct agent_reply *r, const uint8_t *data, size_t len)
+{
+    struct proto_reader in;
+
+    proto_reader_init(&in, data, len);
+    uint32_t signo = proto_get_u32(&in);
+    if (getpid() != 1 || signo < 1 || signo > 64) { /* other processes of our pid namespace would be the host's */
+        agent_reply_error(r, getpid() == 1 ? EINVAL : EPERM, "send signal %u to all processes", signo);
+        return;
+    }
+    agent_proc_ended(r->agent); /* an earlier request is answered now: one waits at a time */
+    r->agent->end.conn_serial = agent_conn_serial(r->conn);
+    r->agent->end.stream = r->stream;
+    (void)kill(-1, (int)signo); /* all but us; ESRCH: there is none */
+    (void)kill(-1, SIGCONT);    /* a stopped process would never see the signal */
+    agent_exec_reap(r->agent);  /* calls agent_proc_ended() when there was none */
+}
+
+void agent_proc_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
+{
+    if (type == PROTO_PROC_LIST) {
+        proc_list(r);
+    } else if (type == PROTO_PROC_KILL) {
+        proc_kill(r, data, len);
+    } else if (type == PROTO_PROC_END) {
+        proc_end(r, data, len);
+    } else {
+        agent_exec_interrupt(r->agent);
+        agent_reply_done(r);
+    }
 }

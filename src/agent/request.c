@@ -5,11 +5,13 @@
 #include "agent/box.h"
 #include "agent/exec.h"
 #include "agent/file_reader.h"
+#include "agent/file_watch.h"
 #include "agent/file_writer.h"
 #include "agent/fs.h"
 #include "agent/job.h"
 #include "agent/proc.h"
 #include "agent/text.h"
+#include "agent/tree_stream.h"
 #include "agent/tunnel.h"
 
 void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
@@ -41,6 +43,21 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
     case PROTO_FS_READ:
         agent_file_reader_start(r, data, len);
         break;
+    case PROTO_FS_OPEN:
+        agent_file_reader_open(r, data, len);
+        break;
+    case PROTO_FS_STORE:
+        agent_file_writer_store(r, data, len);
+        break;
+    case PROTO_FS_PACK:
+        agent_tree_stream_pack(r, data, len);
+        break;
+    case PROTO_FS_UNPACK:
+        agent_tree_stream_unpack(r, data, len);
+        break;
+    case PROTO_FS_WATCH:
+        agent_file_watch_start(r, data, len);
+        break;
     case PROTO_FS_WRITE:
         agent_file_writer_start(r, data, len);
         break;
@@ -66,14 +83,10 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         agent_text_change(r, data, len);
         break;
     case PROTO_PROC_LIST:
-        agent_proc_list(r);
-        break;
     case PROTO_PROC_KILL:
-        agent_proc_kill(r, data, len);
-        break;
     case PROTO_PROC_INTERRUPT:
-        agent_exec_interrupt(r->agent);
-        agent_reply_done(r);
+    case PROTO_PROC_END:
+        agent_proc_request(r, type, data, len);
         break;
     case PROTO_TUNNEL_OPEN:
         agent_tunnel_start(r, data, len);

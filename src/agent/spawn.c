@@ -175,6 +175,8 @@ static int child_run(void *arg)
     /* No signal has a handler or is ignored here (main.c resets all), so only the mask is left. */
     (void)sigemptyset(&none);
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+    if (s->inner)
+        _exit(s->inner(s->env));
     exec_by_path(s);
     return child_fail(s, "exec");
 }
@@ -185,7 +187,9 @@ pid_t agent_spawn_run(struct agent_spawn *s)
         __attribute__((aligned(64))); /* one child at a time: we sleep until it execs */
 
     s->failed_step = NULL;
-    pid_t pid = clone(child_run, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    pid_t pid = s->inner ? fork() : clone(child_run, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    if (pid == 0)
+        _exit(child_run(s)); /* a copy: what fails there is told by its exit code alone */
     if (pid < 0) {
         s->failed_errno = errno;
         s->failed_step = "fork";

@@ -26,7 +26,8 @@ struct agent_spawn {
     const char *path;                    /* value of PATH for the lookup of argv[0] */
     const struct agent_spawn_user *user; /* NULL: keep ours */
     int fds[3];
-    bool is_pty; /* fds[0] becomes the controlling terminal */
+    bool is_pty;              /* fds[0] becomes the controlling terminal */
+    int (*inner)(char **env); /* runs in a copy of this process in the place of a program; NULL: argv is one */
     /* results */
     const char *failed_step;
     int failed_errno;

@@ -25,12 +25,15 @@
 #include "os/stage_plan.h"
 
 #define OLD_LAYERS_MAX 256
+#define INOTIFY_SHARE  "32" /* of 128, which is what most hosts give a user */
 
 struct stage {
     int control;
     struct box_root box;    /* sys is used only with is_self_mounted */
     int fds[STAGE_FDS_MAX]; /* in the order of the plan */
     size_t n_fds;
+    int watch[STAGE_REPORT_FDS]; /* for the launcher: listener of the filter, write end of the pipe; -EBADF: none */
+    int denied;                  /* read end of the pipe */
     const struct stage_plan *plan;
     const char *paths; /* plan->extra_len bytes */
 };
@@ -136,6 +139,16 @@ static int enter_root(struct stage *s, int root)
     return 0;
 }
 
+/* All boxes of a server without root share the inotify instances of its user: each user of a box gets a part. */
+static void share_inotify(const struct stage *s)
+{
+    int fd = openat(s->box.proc, "sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;                                             /* a kernel without inotify */
+    (void)!write(fd, INOTIFY_SHARE, strlen(INOTIFY_SHARE)); /* a kernel that does not count by namespace */
+    close(fd);
+}
+
 static int stage_confine(struct stage *s)
 {
     struct rlimit files;
@@ -148,6 +161,11 @@ static int stage_confine(struct stage *s)
     files.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) < 0)
         return box_root_fail(&s->box, -errno, "set resource limits");
+    struct rlimit processes = { s->plan->nproc, s->plan->nproc };
+    if (s->plan->nproc && setrlimit(RLIMIT_NPROC, &processes) < 0)
+        return box_root_fail(&s->box, -errno, "limit the number of processes");
+    if (s->plan->is_self_mounted)
+        share_inotify(s);
     return box_root_quiet(&s->box);
 }
 
@@ -166,6 +184,19 @@ static int own_mounts(struct stage *s, int *ret_root, int nodes[BOX_ROOT_NODES],
         return box_root_fail(&s->box, usr < 0 ? -errno : r, "clone the host's /usr");
     *ret_usr = usr;
     return 0;
+}
+
+/* At last: from here on denied calls wait for whom the launcher gives the listener to. */
+static int stage_filter(struct stage *s)
+{
+    int ends[2], filter = s->fds[STAGE_FD_FILTER];
+    if (!s->plan->is_watched)
+        return box_caps_filter(&s->box, filter, NULL);
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return box_root_fail(&s->box, -errno, "make the pipe for denied calls");
+    s->denied = ends[0];
+    s->watch[1] = ends[1];
+    return box_caps_filter(&s->box, filter, &s->watch[0]);
 }
 
 static int stage_build(struct stage *s)
@@ -190,14 +221,16 @@ static int stage_build(struct stage *s)
         r = box_root_attach(&s->box, root, "dev/shm", s->box.shm);
     if (r >= 0 && s->plan->has_usr)
         r = box_root_attach(&s->box, root, "usr", usr);
-    if (r >= 0)
-        r = box_root_workdir(&s->box, root, s->plan->workdir);
+    if (r >= 0) {
+        int made = box_root_workdir(&s->box, root, s->plan->workdir);
+        r = s->plan->is_kept ? 0 : made;
+    }
     if (r >= 0)
         r = stage_confine(s);
     if (r >= 0)
         r = box_caps_drop(&s->box);
     if (r >= 0)
-        r = box_caps_filter(&s->box, s->fds[STAGE_FD_FILTER]);
+        r = stage_filter(s);
     seqsock_close_all(nodes, BOX_ROOT_NODES);
     if (s->plan->is_self_mounted) {
         int own[] = { root, usr };
@@ -206,11 +239,11 @@ static int stage_build(struct stage *s)
     return r;
 }
 
-int stage_run(int control_fd, struct stage_result *ret)
+int stage_run(int control_fd, int ptys, struct stage_result *ret)
 {
-    struct stage s = { .control = control_fd, .box = BOX_ROOT_INIT };
+    struct stage s = { .control = control_fd, .box = BOX_ROOT_INIT, .watch = { -EBADF, -EBADF }, .denied = -EBADF };
     memset(s.fds, 0xff, sizeof(s.fds));
-    int r = box_root_prepare(&s.box);
+    int r = box_root_prepare(&s.box, ptys);
     if (r >= 0)
         r = box_caps_bound(&s.box);
     if (r >= 0)
@@ -225,12 +258,20 @@ int stage_run(int control_fd, struct stage_result *ret)
     struct stage_report report = { .version = STAGE_PLAN_VERSION, .result = r };
     snprintf(report.text, sizeof(report.text), "%s", r < 0 ? s.box.why : "");
     struct iovec parts[2] = { { &report, sizeof(report) }, { NULL, 0 } };
-    (void)seqsock_send(control_fd, parts, NULL, 0); /* a launcher that is gone needs no report */
+    bool is_watched = r >= 0 && s.watch[0] >= 0;
+    /* a launcher that is gone needs no report */
+    (void)seqsock_send(control_fd, parts, s.watch, is_watched ? STAGE_REPORT_FDS : 0);
+    seqsock_close_all(s.watch, STAGE_REPORT_FDS);
+    if (!is_watched && s.denied >= 0) {
+        (void)close(s.denied);
+        s.denied = -EBADF;
+    }
     (void)close(control_fd);
     if (r < 0)
         return r;
     ret->conn_fd = s.fds[STAGE_FD_CONN];
     ret->listen_fd = s.fds[STAGE_FD_LISTEN];
+    ret->denied_fd = s.denied;
     snprintf(ret->default_workdir, sizeof(ret->default_workdir), "%s", s.plan->workdir);
     return 0;
 }

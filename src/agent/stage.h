@@ -5,7 +5,7 @@
  * Invariants:
  * 1. No workload runs before stage_run() has returned 0. Then the host's mounts are gone, the capability bounding set
  *    is what SECURITY.md lists, no_new_privs is set, the seccomp filter is installed, and only the descriptors 0 to 2
- *    (all /dev/null) and the two it returns are open.
+ *    (all /dev/null) and those that it returns are open.
  * 2. An end of file on the control socket before a plan means that the launcher is gone: the stage exits. */
 #pragma once
 
@@ -14,10 +14,11 @@
 struct stage_result {
     int conn_fd;                         /* connected stream to the daemon: the first link; close-on-exec */
     int listen_fd;                       /* listening unix socket for later links; close-on-exec */
+    int denied_fd;                       /* pipe with struct denied_call; close-on-exec; -EBADF: none */
     char default_workdir[STAGE_DIR_MAX]; /* absolute; exists */
 };
 
-/* Blocks until the launcher has sent the plan and everything is in place and reported. Returns -errno when the box
- * cannot be made (the launcher knows the reason): the caller exits. Does not return when the prepared box is not
- * needed. */
-int stage_run(int control_fd, struct stage_result *ret);
+/* ptys: pseudo-terminals of the box. Blocks until the launcher has sent the plan and everything is in place and
+ * reported. Returns -errno when the box cannot be made (the launcher knows the reason): the caller exits. Does not
+ * return when the prepared box is not needed. */
+int stage_run(int control_fd, int ptys, struct stage_result *ret);

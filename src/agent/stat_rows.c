@@ -34,8 +34,8 @@ static void send_frame(struct agent_stat_rows *s, uint16_t flags)
     agent_reply_frame(s->reply, s->mem, (size_t)len);
 }
 
-void agent_stat_rows_put(struct proto_writer *w, struct agent_user_names *names, const char *path,
-                         const struct stat *st, const char *target)
+static void put_record(struct proto_writer *w, struct agent_user_names *names, const char *path, const struct stat *st,
+                       const char *target)
 {
     struct proto_stat record = {
         .path = path,
@@ -61,17 +61,36 @@ void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name,
         ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
         target[n > 0 ? n : 0] = '\0';
     }
-    agent_stat_rows_put(&s->frame, &s->names, path, st, target);
+    put_record(&s->frame, &s->names, path, st, target);
     if (!s->frame.is_full)
         return;
     s->frame.is_full = false;
     send_frame(s, PROTO_MORE);
     frame_begin(s);
-    agent_stat_rows_put(&s->frame, &s->names, path, st, target);
+    put_record(&s->frame, &s->names, path, st, target);
     assert(!s->frame.is_full); /* two paths and two names are far below one payload */
 }
 
 void agent_stat_rows_send(struct agent_stat_rows *s)
 {
     send_frame(s, 0);
+}
+
+void agent_stat_rows_one(struct agent_reply *r, uint16_t type, const struct agent_stat_head *head, const char *path,
+                         const struct stat *st)
+{
+    uint8_t frame[PROTO_HEADER + PROTO_PATH_MAX + 512];
+    struct agent_user_names names = { 0 };
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    if (head) {
+        proto_put_u64(&w, head->version);
+        proto_put_u8(&w, head->flag);
+    }
+    put_record(&w, &names, path, st, "");
+    agent_user_names_done(&names);
+    int len = proto_frame_end(&w, r->stream, type, 0);
+    assert(len > 0);
+    agent_reply_frame(r, frame, (size_t)len);
 }

@@ -19,6 +19,11 @@ void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name,
 void agent_stat_rows_send(struct agent_stat_rows *s); /* the last frame */
 void agent_stat_rows_done(struct agent_stat_rows *s);
 
-/* Writes one record with an empty target. */
-void agent_stat_rows_put(struct proto_writer *w, struct agent_user_names *names, const char *path,
-                         const struct stat *st, const char *target);
+/* What stands before the record in FS_CONTENT and FS_STORED: the version, and a yes or no. */
+struct agent_stat_head {
+    uint64_t version;
+    uint8_t flag;
+};
+/* One frame of this type with one record. head may be NULL. */
+void agent_stat_rows_one(struct agent_reply *r, uint16_t type, const struct agent_stat_head *head, const char *path,
+                         const struct stat *st);

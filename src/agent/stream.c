@@ -5,10 +5,17 @@
 
 void agent_stream_open(struct agent_stream *s, struct agent_conn *c, uint32_t id, const struct agent_stream_ops *ops)
 {
-    *s = (struct agent_stream){ .conn = c, .ops = ops, .id = id, .can_send = PROTO_WINDOW, .can_come = PROTO_WINDOW };
+    *s = (struct agent_stream){
+        .conn = c, .ops = ops, .id = id, .window = PROTO_WINDOW, .can_send = PROTO_WINDOW, .can_come = PROTO_WINDOW
+    };
     struct agent_stream **all = agent_conn_streams(c);
     s->next = *all;
     *all = s;
+}
+
+void agent_stream_widen(struct agent_stream *s)
+{
+    s->window = s->can_send = s->can_come = PROTO_WINDOW_WIDE;
 }
 
 void agent_stream_close(struct agent_stream *s)
@@ -28,8 +35,11 @@ void agent_stream_credit(struct agent_stream *s, uint32_t bytes)
     uint8_t frame[PROTO_HEADER + 4];
     struct proto_writer w;
 
-    if (!s->conn || bytes == 0)
+    s->owed += bytes;
+    if (!s->conn || s->owed == 0 || (s->window > PROTO_WINDOW && s->owed < s->window / 4))
         return;
+    bytes = s->owed;
+    s->owed = 0;
     s->can_come += bytes;
     proto_frame_begin(&w, frame, sizeof(frame));
     proto_put_u32(&w, bytes);
@@ -60,7 +70,7 @@ int agent_stream_credited(struct agent_stream *s, const uint8_t *data, size_t le
 
     proto_reader_init(&r, data, len);
     uint32_t bytes = proto_get_u32(&r);
-    if (bytes == 0 || bytes > PROTO_WINDOW - s->can_send)
+    if (bytes == 0 || bytes > s->window - s->can_send)
         return -EBADMSG;
     s->can_send += bytes;
     if (s->ops->on_ready && !agent_conn_is_full(s->conn))

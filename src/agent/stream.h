@@ -18,11 +18,15 @@ struct agent_stream {
     struct agent_stream *next;
     const struct agent_stream_ops *ops;
     uint32_t id;
+    uint32_t window;   /* most bytes under way in one direction */
+    uint32_t owed;     /* taken, but not credited yet: of a wide window in steps of a quarter */
     uint32_t can_send; /* bytes of data that the host still accepts */
     uint32_t can_come; /* bytes of data that the host may still send */
 };
 
 void agent_stream_open(struct agent_stream *s, struct agent_conn *c, uint32_t id, const struct agent_stream_ops *ops);
+/* The window of a request that has PROTO_WINDOW_WIDE; right after the open. */
+void agent_stream_widen(struct agent_stream *s);
 void agent_stream_close(struct agent_stream *s); /* removes it from its link; fine when closed */
 struct agent_stream *agent_stream_find(struct agent_conn *c, uint32_t id);
 void agent_stream_credit(struct agent_stream *s, uint32_t bytes); /* returns window to the host */

@@ -18,6 +18,7 @@
 
 #include "agent/box_caps.h"
 #include "agent/box_root.h"
+#include "base/limits.h"
 #include "os/mount.h"
 #include "os/seqsock.h"
 #include "os/vm_handshake.h"
@@ -133,7 +134,7 @@ static int root_build(struct vm_root *v, struct box_root *b)
     if (r >= 0)
         r = open_channel(v, b);
     if (r >= 0)
-        r = box_root_prepare(b);
+        r = box_root_prepare(b, LIMIT_MAX(PTYS)); /* its kernel has no other user */
     if (r >= 0)
         r = box_root_sys(b);
     if (r >= 0)
@@ -172,7 +173,7 @@ void vm_root_enter(struct vm_root *v)
     if (r >= 0)
         r = box_caps_drop(&b);
     if (r >= 0)
-        r = box_caps_filter(&b, v->filter);
+        r = box_caps_filter(&b, v->filter, NULL);
     close(v->filter);
     ready.result = r < 0 ? r : 0;
     snprintf(ready.text, sizeof(ready.text), "%s", b.why);

@@ -5,6 +5,8 @@
 
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/console_session.h"
+#include "api/hostguard.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -13,12 +15,30 @@ bool admission_is_read(const struct http_req *r)
     return strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
 }
 
+/* A browser shows the certificate of its user to every page's requests, so that they need the page's own right. */
+static int check_cert(struct api *a, const struct http_req *r, const char *cert, struct caller **ret, struct err *err)
+{
+    int e = keyring_check_cert(a->keys, cert, ret, err);
+    if (e == 0 && !hostguard_is_page_known(a, r)) {
+        *ret = caller_unref(*ret);
+        e = err_set(err, ERR_FORBIDDEN, 0,
+                    "web pages of other sites may not call with a client certificate alone: send a token, or allow the "
+                    "page in III_ALLOWED_ORIGINS");
+    }
+    return e;
+}
+
 int admission_check(struct api *a, const struct admission *in, struct caller **ret, struct err *err)
 {
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     const char *credential = in->credential || !in->http ? in->credential : http_req_header(in->http, "authorization");
+    if (!credential && in->http)
+        credential = console_session_credential(a->sessions, in->http);
     int r = 0;
-    if (!in->identity)
+    const char *cert = in->http && !credential ? http_req_cert(in->http) : NULL;
+    if (!in->identity && cert)
+        r = check_cert(a, in->http, cert, &who, err);
+    else if (!in->identity)
         r = gate_auth(a->gate, credential, &who, err);
     else
         who = keyring_by_id(a->keys, in->identity);
@@ -26,6 +46,8 @@ int admission_check(struct api *a, const struct admission *in, struct caller **r
         r = err_set(err, ERR_FORBIDDEN, 0, "the token is revoked or expired");
     if (r < 0) {
         admission_record(a, in, NULL, err);
+        if (in->http && err->code == ERR_CAPACITY)
+            admission_retry_after(in->http, 1);
         return r;
     }
     if (!in->is_uncounted) {

@@ -107,6 +107,8 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
     set_text(j, "requestId", l->request_id);
     set_text(j, "token", l->who ? l->who->id : NULL);
     set_text(j, "name", l->who ? l->who->name : NULL);
+    set_text(j, "issuer", l->who ? l->who->issuer : NULL);
+    set_text(j, "subject", l->who ? l->who->subject : NULL);
     set_text(j, "tenant", l->who ? l->who->tenant : NULL);
     set_text(j, "remote", l->remote);
     set_text(j, "operation", l->operation);

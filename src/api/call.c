@@ -20,14 +20,23 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/fn.h"
+#include "api/in_flight.h"
+#include "api/lookup.h"
 #include "api/params.h"
+#include "api/prefer.h"
 #include "api/span.h"
 #include "api/sse.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
+#include "base/warnings.h"
 #include "engine/engine.h"
+#include "http/ws.h"
+#include "http/ws_closing.h"
+#include "loop/json_work.h"
 
-#define CALL_MAGIC 0xca11ca11u
+#define CALL_MAGIC  0xca11ca11u
+#define MESSAGE_MAX 4096 /* of what the client of a stream sends, which is ignored */
 
 /* An operation without a handler does not link. */
 static op_fn *const handlers[OP_ALL] = {
@@ -54,15 +63,25 @@ struct call {
     loop_fn *on_cancel;
     void *cancel_arg;
     char *sandbox_id;
-    char *named; /* the sandbox that a parameter names, by the id that records and rates know it by; or NULL */
+    json_t *failure; /* members of the body of a failure, or NULL */
+    char *named;     /* the sandbox that a parameter names, by the id that records and rates know it by; or NULL */
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
     bool is_cancelled, is_streaming, has_span, is_kept;
-    bool is_step;       /* of another call, which is authorised, recorded and traced */
-    bool is_refused;    /* for its rate: neither recorded nor traced, since anyone can send many */
-    bool is_recorded;   /* its outcome is in the audit log */
-    char *remote;       /* of a caller without HTTP; or NULL */
-    struct span span;   /* a child of the client's traceparent */
+    bool is_strict;           /* what would be a warning is an error */
+    json_t *warnings;         /* base/warnings.h; NULL: none */
+    json_t **warnings_wanted; /* of whoever takes those that the reply cannot hold; or NULL */
+    bool is_not_waking;       /* its sandbox stays asleep, and the handler says so */
+    bool is_step;             /* of another call, which is authorised, recorded and traced */
+    bool is_refused;          /* for its rate: neither recorded nor traced, since anyone can send many */
+    bool is_recorded;         /* its outcome is in the audit log */
+    char *remote;             /* of a caller without HTTP; or NULL */
+    struct span span;         /* a child of the client's traceparent */
+    struct ws *ws;            /* of a stream over a WebSocket; NULL: its client has left, or was refused */
+    bool is_socket;           /* the stream goes over a WebSocket */
+    int close_code;           /* of the WebSocket; 0: 1000 */
+    loop_fn *on_drain;        /* of a stream that is not server-sent events */
+    void *drain_arg;
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
 
@@ -100,8 +119,11 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
     LIST_INSERT_HEAD(&a->calls, c, running);
     c->started_us = clock_mono_us();
     a->n_calls++;
+    c->is_strict = a->settings->strict;
     if (http) {
         c->http = http_req_ref(http);
+        if (!(op->flags & OP_UPGRADE))
+            prefer_handling(http, &c->is_strict);
         http_req_on_gone(http, on_client_gone, c);
         begin_span(c, http_req_header(http, "traceparent"));
         a->n_http += !(op->flags & OP_UPGRADE);
@@ -140,6 +162,8 @@ static void call_retire(struct call *c, const struct err *err)
     if (c->http) {
         http_req_on_gone(c->http, NULL, NULL);
         http_req_on_drain(c->http, NULL, NULL);
+        if (c->ws)
+            ws_closing_add(a->closing, STEAL(c->ws), c->close_code ? c->close_code : 1000, "");
         c->http = http_req_unref(c->http);
         a->n_http -= !(c->op->flags & OP_UPGRADE);
     }
@@ -147,9 +171,11 @@ static void call_retire(struct call *c, const struct err *err)
     LIST_REMOVE(c, running);
     (void)caller_unref(c->who);
     json_decref(c->params);
+    json_decref(c->warnings);
     free(c->sandbox_id);
     free(c->named);
     free(c->remote);
+    json_decref(c->failure);
     (void)fn_part_free(c->fn);
     c->magic = 0;
     free(c);
@@ -208,7 +234,7 @@ static void answer_repeated(void *arg, int status, json_t *body)
     if (c->http)
         http_req_add_header(c->http, "Idempotency-Replayed", "true");
     (void)record_outcome(c, status, NULL); /* nothing was done now */
-    call_reply(c, status, body);
+    call_reply(c, status, json_incref(body));
     if (status >= 400)
         (void)err_set(&err, status == err_status(ERR_TIMEOUT) ? ERR_TIMEOUT : ERR_INTERNAL, 0, "%.300s",
                       json_get_str(body, "error", ""));
@@ -273,17 +299,116 @@ static int check_rate(struct call *c, struct err *err)
     return r;
 }
 
+static void tell_warnings(struct call *c);
+
+/* The parameters against the row. What is ignored or changed becomes a warning, except where the headers of the reply
+ * are another server's, or the query has a token. */
+static int check_params(struct call *c, struct err *err)
+{
+    if (c->op->flags & OP_UPGRADE)
+        return spec_check(c->op, c->params, c->api->settings, NULL, err);
+    if (c->http && call_is_socket(c->op, c->http))
+        (void)json_object_del(c->params, "token"); /* for the admission */
+    if (call_has_other_body(c))
+        warnings_add(&c->warnings, "body: not read; send a JSON object with Content-Type: application/json");
+    int r = spec_check(c->op, c->params, c->api->settings, &c->warnings, err);
+    if (r == 0 && c->is_strict)
+        r = warnings_refuse(c->warnings, err);
+    if (r == 0 && c->op->flags & OP_NOT_JSON) /* its handler writes the response itself */
+        tell_warnings(c);
+    return r;
+}
+
+/* --- sandboxes that sleep --- */
+
+/* A call that waits until its sandbox runs. */
+struct waking {
+    struct call *c;
+    struct manager_waiter *waiter;
+    struct timer *deadline;
+};
+
+static void waking_end(struct waking *w)
+{
+    call_on_cancel(w->c, NULL, NULL);
+    if (w->waiter)
+        manager_start_cancel(w->waiter);
+    timer_free(w->deadline);
+    free(w);
+}
+
+static void on_awake(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct waking *w = arg;
+    struct call *c = w->c;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    waking_end(w);
+    if (!s && manager_find(c->api->manager, c->named, NULL))
+        (void)err_wrap(&why, 0, "sandbox %s cannot be woken", c->named);
+    if (s)
+        handlers[c->op - spec_ops](c);
+    else
+        call_fail(c, &why);
+}
+
+static void on_still_asleep(void *arg)
+{
+    struct waking *w = arg;
+    struct call *c = w->c;
+    waking_end(w);
+    call_error(c, ERR_TIMEOUT, "sandbox %s has not woken within %lld s (III_WAKE_TIMEOUT): try again", c->named,
+               (long long)c->api->settings->wake_timeout_s);
+}
+
+static void on_sleeper_left(void *arg)
+{
+    struct waking *w = arg;
+    struct call *c = w->c;
+    waking_end(w);
+    call_error(c, ERR_GONE, "the client left");
+}
+
+/* Runs the handler; with autoResume, when the sandbox is awake. All calls that wait for one share its start. */
+static void call_dispatch(struct call *c)
+{
+    bool is_use = c->named && !c->is_not_waking && c->op->flags & (OP_WAKES | OP_RATE_EXEC | OP_RATE_FS);
+    struct sandbox *s = is_use ? access_sandbox(c->api->manager, c->who, c->named, NULL) : NULL;
+    if (!s || !manager_is_to_wake(s)) {
+        handlers[c->op - spec_ops](c);
+        return;
+    }
+    if (manager_waiting(s) >= LIMIT_MAX(WAKE_CALLS)) {
+        call_error(c, ERR_CAPACITY, "limit of %d calls that wait for sandbox %s to wake reached: try again",
+                   (int)LIMIT_MAX(WAKE_CALLS), s->id);
+        return;
+    }
+    struct waking *w = xzalloc(sizeof(*w));
+    w->c = c;
+    w->deadline = timer_new(c->api->loop, c->api->settings->wake_timeout_s * 1000, 0, on_still_asleep, w);
+    call_on_cancel(c, on_sleeper_left, w);
+    manager_start(s, call_by(c), on_awake, w, &w->waiter);
+}
+
+void call_let_sleep(struct call *c)
+{
+    c->is_not_waking = true;
+}
+
 void call_start(struct call *c)
 {
-    struct err err = ERR_INIT;
+    struct err err = ERR_INIT, unclear = ERR_INIT;
+    int found = lookup_ids(c->api->manager, c->who, c->op, c->params, &unclear);
     name_sandbox(c);
-    if (access_role(c->who, c->op, &err) < 0 || check_rate(c, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
-        access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
+    if (access_role(c->who, c->op, &err) < 0 || check_rate(c, &err) < 0)
+        call_fail(c, &err);
+    else if (found < 0)
+        call_fail(c, &unclear);
+    else if (check_params(c, &err) < 0 || access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
         call_fail(c, &err);
     else if (is_audited(c) && audit_is_strict(c->api->audit) && record_line(c, 0, &err) < 0)
         call_fail(c, &err);
     else if (is_first(c))
-        handlers[c->op - spec_ops](c);
+        call_dispatch(c);
 }
 
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg)
@@ -307,6 +432,9 @@ void call_run_held(struct api *api, enum op_id op, json_t *params, const struct 
     c->done_arg = sink->arg;
     c->slot = slot;
     c->remote = xstrdup(sink->remote);
+    c->warnings_wanted = sink->warnings;
+    if (params && !json_is_object(params) && !json_is_null(params))
+        warnings_add(&c->warnings, "payload: not read; it is not an object");
     *slot = c;
     call_start(c);
 }
@@ -320,13 +448,14 @@ void call_step(struct call *of, enum op_id op, json_t *params, call_done_fn *don
     c->done_arg = arg;
     c->has_span = of->has_span;
     c->span = of->span;
+    c->is_strict = of->is_strict;
     if (c->fn)
         fn_part_inherit(c->fn, of->fn);
     name_sandbox(c);
-    if (spec_check(c->op, c->params, &err) < 0)
+    if (check_params(c, &err) < 0)
         call_fail(c, &err);
     else
-        handlers[c->op - spec_ops](c);
+        call_dispatch(c);
 }
 
 void call_keep(struct call *c)
@@ -338,13 +467,15 @@ void call_end_of(struct api *a, const char *token_id)
 {
     struct call *c = LIST_FIRST(&a->calls);
     while (c) {
-        bool is_left_alone = c->is_kept || (c->http ? http_req_is_gone(c->http) : c->is_cancelled);
+        bool is_gone = c->http && !c->is_socket ? http_req_is_gone(c->http) : c->is_cancelled;
+        bool is_left_alone = c->is_kept || is_gone;
         if (is_left_alone || !c->who || strcmp(c->who->id, token_id) != 0) {
             c = LIST_NEXT(c, running);
             continue;
         }
         struct http_req *http = c->http ? http_req_ref(c->http) : NULL;
         c->is_cancelled = true;
+        c->close_code = 1008;
         on_client_gone(c); /* may finish it */
         if (http) {
             http_req_abort(http); /* later output is dropped */
@@ -504,33 +635,103 @@ void call_taken(struct call *c, int status)
     call_retire(c, status >= 400 ? &err : NULL);
 }
 
-static void reply_json(struct http_req *r, int status, const json_t *body)
-{
-    size_t len;
-    CLEANUP(free_p) char *text = json_write(body, &len);
-    http_req_reply(r, status, "application/json", text, len);
-}
-
 void call_refuse(struct http_req *r, const struct err *err)
 {
+    size_t len;
     JSON_OWNED body = error_body(err);
-    reply_json(r, err_status(err->code), body);
+    CLEANUP(free_p) char *text = json_write(body, &len);
+    http_req_reply(r, err_status(err->code), "application/json", text, len);
 }
 
+/* The reply of a call over HTTP, which may be over when its text is there. */
+struct reply {
+    struct api *api;
+    struct http_req *req; /* referenced, as the next one */
+    struct caller *who;
+    int status;
+};
+
+static void send_reply(void *arg, char *text, size_t len)
+{
+    struct reply *p = arg;
+    if (!http_req_is_gone(p->req)) { /* else there may be no API, either */
+        in_flight_reply(p->api, p->req, p->who, len);
+        http_req_reply(p->req, p->status, "application/json", text, len);
+    }
+    (void)http_req_unref(p->req);
+    (void)caller_unref(p->who);
+    free(text);
+    free(p);
+}
+
+int call_warn_all(struct call *c, const json_t *warnings, struct err *err)
+{
+    warnings_add_all(&c->warnings, warnings);
+    return c->is_strict ? warnings_refuse(warnings, err) : 0;
+}
+
+int call_warn(struct call *c, struct err *err, const char *fmt, ...)
+{
+    JSON_OWNED one = NULL;
+    char text[sizeof(err->msg)];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    warnings_add(&one, "%s", text);
+    return call_warn_all(c, one, err);
+}
+
+/* The reply with its warnings, if its type has room for them: an object that the table names the members of. Takes
+ * body, which may be a record that others hold, too. */
+static json_t *with_warnings(struct call *c, json_t *body)
+{
+    if (!c->warnings || !json_is_object(body) || !spec_reply_is_object(c->op))
+        return body;
+    json_t *copy = json_copy(body), *all = json_incref(json_get(body, "warnings"));
+    JSON_OWNED own = STEAL(c->warnings);
+    warnings_add_all(&all, own);
+    (void)json_object_set_new(copy, "warnings", all);
+    json_decref(body);
+    return copy;
+}
+
+/* What the body does not hold. */
+static void tell_warnings(struct call *c)
+{
+    if (!c->warnings)
+        return;
+    if (c->warnings_wanted)
+        *c->warnings_wanted = json_incref(c->warnings);
+    CLEANUP(free_p) char *text = c->http ? json_dumps(c->warnings, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    if (text)
+        http_req_add_header(c->http, "Iii-Warnings", text);
+}
+
+/* Takes body: one that nobody else holds can be written by another thread. */
 static void call_reply(struct call *c, int status, json_t *body)
 {
+    if (status < 400)
+        tell_warnings(c);
     if (c->claim)
         idempotency_settle(STEAL(c->claim), status, body, clock_wall_ms());
-    if (c->http)
-        reply_json(c->http, status, body);
-    else if (c->done)
+    if (c->http) {
+        struct reply *p = xzalloc(sizeof(*p));
+        *p = (struct reply){ .api = c->api, .req = http_req_ref(c->http), .status = status };
+        p->who = c->who ? caller_ref(c->who) : NULL;
+        json_work_write(c->api->loop, body, send_reply, p);
+        return;
+    }
+    if (c->done)
         c->done(c->done_arg, status, body);
+    json_decref(body);
 }
 
 void call_ok(struct call *c, json_t *body)
 {
     struct err err = ERR_INIT;
     assert(!c->is_streaming);
+    body = with_warnings(c, body);
     if (audit_is_strict(c->api->audit) &&
         record_outcome(c, 200, &err) < 0) { /* done but not in the audit log: reported to the client */
         json_decref(body);
@@ -540,7 +741,6 @@ void call_ok(struct call *c, json_t *body)
     call_settle(c);
     call_reply(c, 200, body);
     (void)record_outcome(c, 200, NULL); /* the line goes to the disk at the end of this turn in either case */
-    json_decref(body);
     call_retire(c, NULL);
 }
 
@@ -574,8 +774,9 @@ void call_fail(struct call *c, const struct err *why)
         fn_fault_from(c->fn, err);
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     call_settle(c);
-    JSON_OWNED body =
+    json_t *body =
         c->fn ? fn_fault_json(c->api, c->engine ? engine_call_host(c->engine) : NULL, &c->fn->fault) : error_body(err);
+    (void)json_object_update_missing(body, c->failure);
     if (c->is_streaming) { /* the status is sent: the failure becomes the last event */
         json_t *event = json_object();
         (void)json_object_set_new(event, "type", json_string("error"));
@@ -584,11 +785,20 @@ void call_fail(struct call *c, const struct err *why)
         (void)json_object_set_new(event, "timestamp", json_integer(clock_wall_ms()));
         (void)call_stream_event(c, event, NULL);
     }
-    if (c->is_streaming && c->http)
-        http_req_end(c->http);
-    else
+    if (c->is_streaming && c->http) {
+        if (!c->is_socket)
+            http_req_end(c->http);
+        json_decref(body);
+    } else {
         call_reply(c, err_status(err->code), body);
+    }
     call_retire(c, err);
+}
+
+void call_fail_with(struct call *c, const struct err *err, json_t *members)
+{
+    c->failure = members;
+    call_fail(c, err);
 }
 
 void call_error(struct call *c, enum err_code code, const char *fmt, ...)
@@ -601,14 +811,86 @@ void call_error(struct call *c, enum err_code code, const char *fmt, ...)
     call_fail(c, &err);
 }
 
-/* --- server-sent events --- */
+/* --- streams --- */
+
+bool call_is_socket(const struct op *op, const struct http_req *r)
+{
+    return op->flags & OP_STREAM && strcmp(http_req_method(r), "GET") == 0 && http_req_wants_upgrade(r, "websocket");
+}
+
+/* Cancels the calls whose WebSocket is of no use any more; all: every one. */
+static void cancel_sockets(struct api *a, bool is_all)
+{
+    struct call *c = LIST_FIRST(&a->calls);
+    while (c) {
+        if (!c->is_socket || c->is_cancelled || (c->ws && !is_all)) {
+            c = LIST_NEXT(c, running);
+            continue;
+        }
+        c->is_cancelled = true;
+        c->close_code = 1001;
+        on_client_gone(c);
+        c = LIST_FIRST(&a->calls); /* any call may have ended; cancelled ones do not match again */
+    }
+}
+
+void call_end_sockets(struct api *a)
+{
+    cancel_sockets(a, true);
+}
+
+static void cancel_refused(void *arg)
+{
+    cancel_sockets(arg, false);
+}
+
+static void on_socket_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)w, (void)is_text, (void)data, (void)len;
+}
+
+static void on_socket_close(void *arg, struct ws *w, int code, const char *reason)
+{
+    struct call *c = arg;
+    (void)w, (void)code, (void)reason;
+    c->ws = NULL;
+    if (!c->is_cancelled)
+        on_client_gone(c);
+}
+
+void call_drained(struct call *c)
+{
+    if (c->on_drain)
+        c->on_drain(c->drain_arg);
+}
+
+static void on_socket_drain(void *arg, struct ws *w)
+{
+    (void)w;
+    call_drained(arg);
+}
+
+static void begin_socket(struct call *c)
+{
+    static const struct ws_events events = { .on_message = on_socket_message,
+                                             .on_close = on_socket_close,
+                                             .on_drain = on_socket_drain };
+    c->is_socket = true;
+    if (ws_accept(c->api->loop, c->http, MESSAGE_MAX, &events, c, &c->ws) < 0)
+        loop_defer(c->api->loop, cancel_refused, c->api); /* answered; the handler is still inside its call */
+}
 
 void call_stream_begin(struct call *c)
 {
     assert(c->magic == CALL_MAGIC && !c->is_streaming);
     c->is_streaming = true;
+    tell_warnings(c);
     if (!c->http)
         return;
+    if (call_is_socket(c->op, c->http)) {
+        begin_socket(c);
+        return;
+    }
     const char *wish = http_req_header(c->http, "connection");
     http_req_add_header(c->http, "Cache-Control", "no-cache");
     if (!wish || !strcasestr(wish, "close")) /* the contract names it, though HTTP/1.1 implies it */
@@ -618,14 +900,16 @@ void call_stream_begin(struct call *c)
 
 size_t call_stream_event(struct call *c, json_t *event, const char *id)
 {
-    size_t queued = 0;
+    size_t queued = 0, len;
     assert(c->magic == CALL_MAGIC && c->is_streaming);
-    if (c->http) {
-        size_t len;
+    if (c->is_socket) {
+        CLEANUP(free_p) char *text = json_write(event, &len);
+        queued = c->ws ? ws_send(c->ws, true, text, len) : 0;
+    } else if (c->http) {
         CLEANUP(free_p) char *text = sse_event(event, id, &len);
         queued = http_req_send(c->http, text, len);
     } else if (c->on_event) {
-        c->on_event(c->done_arg, event);
+        queued = c->on_event(c->done_arg, event);
     }
     json_decref(event);
     return queued;
@@ -635,7 +919,9 @@ void call_stream_comment(struct call *c, const char *text)
 {
     size_t len;
     assert(c->magic == CALL_MAGIC && c->is_streaming);
-    if (!c->http)
+    if (c->ws)
+        ws_ping(c->ws);
+    if (!c->http || c->is_socket)
         return;
     CLEANUP(free_p) char *line = sse_comment(text, &len);
     (void)http_req_send(c->http, line, len);
@@ -643,7 +929,9 @@ void call_stream_comment(struct call *c, const char *text)
 
 void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg)
 {
-    if (c->http)
+    c->on_drain = fn;
+    c->drain_arg = arg;
+    if (c->http && !c->is_socket)
         http_req_on_drain(c->http, fn, arg);
 }
 
@@ -652,9 +940,9 @@ void call_stream_end(struct call *c)
     assert(c->is_streaming);
     (void)record_outcome(c, 200, NULL); /* most of it is sent */
     call_settle(c);
-    if (c->http)
+    if (c->http && !c->is_socket)
         http_req_end(c->http);
-    else if (c->done)
+    else if (!c->http && c->done)
         c->done(c->done_arg, 200, json_null());
     call_retire(c, NULL);
 }

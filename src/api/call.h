@@ -62,12 +62,19 @@ bool call_is_cancelled(const struct call *c);
 /* --- the answer --- */
 void call_ok(struct call *c, json_t *body); /* takes body; 200 */
 void call_fail(struct call *c, const struct err *err);
+/* The same with further members of the body, which are taken; not after the stream has begun. */
+void call_fail_with(struct call *c, const struct err *err, json_t *members);
 void call_error(struct call *c, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Its handler has already written the response to the connection, with this status. */
 void call_taken(struct call *c, int status);
+/* What the request asks for and does not get: named in the member `warnings` of the reply, or in a header when the
+ * reply is not an object. -EINVAL: the caller wants an error instead, and err is that error; fail the call with it. */
+int call_warn(struct call *c, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int call_warn_all(struct call *c, const json_t *warnings, struct err *err); /* a list of base/warnings.h, or NULL */
 void call_set_sandbox(struct call *c, const char *sandbox_id); /* for the trace; OP_SANDBOX rows have it set already */
 
-/* Server-sent events: begin, any number of events, end. Returns bytes queued: past 1 MiB wait for on_drain. */
+/* Server-sent events, or messages of a WebSocket when the request asks for one: begin, any number of events, end.
+ * Returns bytes queued: past 1 MiB wait for on_drain. */
 void call_stream_begin(struct call *c);
 size_t call_stream_event(struct call *c, json_t *event, const char *id); /* takes event; id may be NULL */
 void call_stream_comment(struct call *c, const char *text);              /* ": ping" */
@@ -78,7 +85,8 @@ void call_stream_end(struct call *c);
  * before call_run() returns; a finished stream has a null body. params stays the caller's. Who calls was admitted
  * before (api/admission.h); every further step is the same as for a request. */
 typedef void call_done_fn(void *arg, int status, json_t *body);
-typedef void call_event_fn(void *arg, json_t *event); /* for streaming rows; NULL: events are dropped */
+/* For streaming rows; NULL: events are dropped. Returns bytes queued, as call_stream_event() does. */
+typedef size_t call_event_fn(void *arg, json_t *event);
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg);
 /* The same for a caller that may leave: *slot is the call as long as it runs (NULL afterwards), for call_cancel(). */
 struct call_sink {
@@ -89,9 +97,11 @@ struct call_sink {
     const char *remote;      /* its address, or NULL; borrowed during the call of call_run_held(), like the next one */
     const char *traceparent; /* its trace context, or NULL */
     struct engine_call *engine; /* NULL: it did not come through the engine */
+    json_t **warnings; /* gets those of a reply that cannot hold them, before done(); the caller's. NULL: dropped */
 };
 void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot);
 /* Runs another row as a part of this call, on behalf of the same caller: checked and carried out like any call, but
  * authorised, counted, recorded and traced as what it is a part of. params is taken. */
 void call_step(struct call *of, enum op_id op, json_t *params, call_done_fn *done, void *arg);
-void call_cancel(struct call *c); /* as if its client had left; may finish the call */
+void call_drained(struct call *c); /* what on_event has queued is gone */
+void call_cancel(struct call *c);  /* as if its client had left; may finish the call */

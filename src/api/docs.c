@@ -1,16 +1,13 @@
 #include "api/docs.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "api/api_core.h"
+#include "api/asset.h"
 #include "api/docs_pages.h"
 #include "base/alloc.h"
 
 #define ROOT "/docs"
-#define GZIP (15 + 16) /* zlib's number for the largest window and gzip's head */
 
 /* The page that a path names, and whether it asks for Markdown; NULL: none. */
 static const struct docs_page *find_page(const char *path, bool *ret_markdown)
@@ -37,57 +34,20 @@ static bool claims(void *arg, struct http_req *r)
     return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) && find_page(http_req_path(r), &is_markdown);
 }
 
-static char *unpack(const unsigned char *packed, size_t packed_len, size_t len)
-{
-    char *out = xzalloc(len + 1);
-    z_stream z = { .next_in = (unsigned char *)(uintptr_t)packed,
-                   .avail_in = (unsigned)packed_len,
-                   .next_out = (unsigned char *)out,
-                   .avail_out = (unsigned)len };
-    bool is_whole = inflateInit2(&z, GZIP) == Z_OK && inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0;
-    (void)inflateEnd(&z); /* of what was ours alone */
-    if (is_whole)
-        return out;
-    free(out);
-    return NULL;
-}
-
-static bool accepts(struct http_req *r, const char *header, const char *what)
-{
-    const char *value = http_req_header(r, header), *at = value ? strstr(value, what) : NULL;
-    return at && strncmp(at + strlen(what), ";q=0", 4) != 0;
-}
-
 static bool serve_page(void *arg, struct http_req *r)
 {
     bool is_markdown = false;
-    char tag[32];
     (void)arg;
     const struct docs_page *p = find_page(http_req_path(r), &is_markdown);
-    int form = is_markdown || accepts(r, "accept", "text/markdown") ? DOCS_PAGES_MARKDOWN : DOCS_PAGES_HTML;
-    bool is_packed = accepts(r, "accept-encoding", "gzip");
-    const char *type = form == DOCS_PAGES_HTML ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8";
-    const unsigned char *data = docs_pages_data + p->form[form].at;
-    size_t len = is_packed ? p->form[form].packed : p->form[form].size;
-    (void)snprintf(tag, sizeof(tag), "\"%s%s\"", p->form[form].tag, is_packed ? "-gzip" : "");
-    http_req_add_header(r, "ETag", tag);
+    int form = is_markdown || asset_accepts(r, "accept", "text/markdown") ? DOCS_PAGES_MARKDOWN : DOCS_PAGES_HTML;
+    const struct asset page = { .packed = docs_pages_data + p->form[form].at,
+                                .packed_len = p->form[form].packed,
+                                .size = p->form[form].size,
+                                .tag = p->form[form].tag };
     http_req_add_header(r, "Cache-Control", "no-cache"); /* asked for again, and answered by the tag */
-    http_req_add_header(r, "Vary", "Accept, Accept-Encoding");
     http_req_add_header(r, "Content-Security-Policy", docs_pages_policy);
-    http_req_add_header(r, "X-Content-Type-Options", "nosniff");
-    http_req_add_header(r, "Referrer-Policy", "no-referrer");
-    const char *known = http_req_header(r, "if-none-match");
-    if (known && (strcmp(known, "*") == 0 || strstr(known, tag))) {
-        http_req_reply(r, 304, type, "", 0);
-        return true;
-    }
-    CLEANUP(free_p) char *plain = is_packed ? NULL : unpack(data, p->form[form].packed, len);
-    if (is_packed)
-        http_req_add_header(r, "Content-Encoding", "gzip");
-    if (is_packed || plain)
-        http_req_reply(r, 200, type, is_packed ? (const char *)data : plain, len);
-    else
-        http_req_reply(r, 500, "text/plain", "the page cannot be unpacked\n", 28);
+    asset_reply(r, &page, form == DOCS_PAGES_HTML ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8",
+                "Accept");
     return true;
 }
 

@@ -35,11 +35,13 @@ struct passage {
     char peer[64];
     struct call *running;       /* set and cleared by call_run_held() */
     struct channel_handle *out; /* of a streaming row */
+    json_t *warnings;           /* that the reply has no place for; NULL: none */
 };
 
 static void passage_free(struct passage *p)
 {
     json_decref(p->params);
+    json_decref(p->warnings);
     (void)caller_unref(p->who);
     free(p);
 }
@@ -67,7 +69,7 @@ static void on_call_done(void *arg, int status, json_t *body)
     struct passage *p = arg;
     engine_call_on_gone(p->call, NULL, NULL);
     if (status < 400)
-        engine_ok(p->call, json_incref(body));
+        engine_ok_warned(p->call, json_incref(body), p->warnings);
     else
         encode_error(p->call, &spec_ops[p->op], status, body);
     passage_free(p);
@@ -82,13 +84,22 @@ static void on_caller_gone(void *arg)
 
 /* --- rows that stream --- */
 
-static void on_event(void *arg, json_t *event)
+static size_t on_event(void *arg, json_t *event)
 {
     struct passage *p = arg;
     size_t len;
     CLEANUP(free_p) char *text = json_write(event, &len);
-    if (p->out && channel_handle_send(p->out, true, text, len) > BACKLOG_MAX && p->running)
+    size_t queued = p->out ? channel_handle_send(p->out, true, text, len) : 0;
+    if (queued > BACKLOG_MAX && p->running) /* the row does not wait for its reader */
         call_cancel(p->running);
+    return queued;
+}
+
+static void on_drain(void *arg)
+{
+    const struct passage *p = arg;
+    if (p->running)
+        call_drained(p->running);
 }
 
 static void on_stream_done(void *arg, int status, json_t *body)
@@ -114,7 +125,7 @@ static void on_reader_gone(void *arg)
 
 static void on_channel(void *arg, json_t *writer, json_t *reader, const struct err *err)
 {
-    static const struct channel_handle_events events = { .on_end = on_reader_gone };
+    static const struct channel_handle_events events = { .on_end = on_reader_gone, .on_drain = on_drain };
     struct passage *p = arg;
     struct err why = ERR_INIT;
     if (err)
@@ -125,7 +136,10 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         return;
     }
     CLEANUP(free_p) char *traceparent = xstrdup(engine_call_traceparent(p->call));
-    engine_ok(STEAL(p->call), json_pack("{s:O}", "channel", reader));
+    JSON_OWNED params = json_deep_copy(p->params);
+    if (json_is_object(params)) /* for the warnings: what is wrong comes through the channel */
+        (void)spec_check(&spec_ops[p->op], params, p->api->settings, &p->warnings, NULL);
+    engine_ok(STEAL(p->call), json_pack("{s:O, s:O*}", "channel", reader, "warnings", p->warnings));
     const struct call_sink sink = { .on_event = on_event,
                                     .done = on_stream_done,
                                     .arg = p,
@@ -167,7 +181,8 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
                                     .who = p->who,
                                     .remote = p->peer,
                                     .traceparent = engine_call_traceparent(c),
-                                    .engine = c };
+                                    .engine = c,
+                                    .warnings = &p->warnings };
     call_run_held(p->api, p->op, p->params, &sink, &p->running);
 }
 
@@ -206,17 +221,15 @@ static bool serve(void *arg, struct http_req *r)
     return true;
 }
 
-enum engine_verdict engine_entry_auth(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX])
+enum engine_verdict engine_entry_auth(void *arg, const char *token, struct http_req *r, char ret_id[ENGINE_ID_MAX])
 {
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    struct admission from = {
-        .credential = token, .remote = peer, .operation = "engine::connect", .is_uncounted = true
-    };
+    struct admission from = { .http = r, .credential = token, .operation = "engine::connect", .is_uncounted = true };
     if (admission_check(arg, &from, &who, &err) < 0)
         return ENGINE_REFUSED;
     (void)snprintf(ret_id, ENGINE_ID_MAX, "%s", who->id);
-    return who->role == TOKEN_FILE_ADMIN ? ENGINE_FULL : ENGINE_LIMITED;
+    return who->role == TOKEN_FILE_ADMIN && !*who->operations ? ENGINE_FULL : ENGINE_LIMITED;
 }
 
 void engine_entry_head(void *arg, struct http_req *r)
@@ -251,7 +264,7 @@ struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const cha
     keyring_on_ended(a->keys, on_token_ended, d);
     for (int id = 0; id < OP_ALL; id++) {
         const struct op *op = &spec_ops[id];
-        if (op->flags & (OP_RAW_BODY | OP_NOT_JSON | OP_UPGRADE) || !is_first((enum op_id)id))
+        if (op->flags & OP_UPGRADE || !is_first((enum op_id)id))
             continue;
         d->rows[id] = (struct row){ .api = a, .op = (enum op_id)id };
         JSON_OWNED request = request_schema(op);

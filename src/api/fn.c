@@ -32,16 +32,12 @@ struct sandbox *fn_find(struct call *c)
 }
 
 /* Sandboxes of the functions carry {"engine": {image, name}} in their record. */
-static void on_enter(void *arg, struct sandbox *s)
+unsigned fn_count_made(const struct fn_set *f)
 {
-    struct fn_set *f = arg;
-    f->n_made += json_get(s->extra, "engine") != NULL;
-}
-
-static void on_leave(void *arg, struct sandbox *s)
-{
-    struct fn_set *f = arg;
-    f->n_made -= json_get(s->extra, "engine") != NULL;
+    unsigned n = 0;
+    for (struct map_iter it = map_iter(f->manager->sandboxes); map_next(&it);)
+        n += json_get(((struct sandbox *)it.value)->extra, "engine") != NULL;
+    return n;
 }
 
 /* --- parts of calls --- */
@@ -103,8 +99,6 @@ int fn_new(struct manager *m, struct api *a, struct err *err)
         return r;
     }
     f->manager = m;
-    manager_on_enter(m, on_enter, f);
-    manager_on_leave(m, on_leave, f);
     warn_no_slot(m->settings);
     a->functions = f;
     return 0;

@@ -21,9 +21,10 @@ int fn_reload(struct api *a, const struct settings *s, struct err *err);
 struct fn_set *fn_free(struct fn_set *f);
 struct fn_set {
     struct manager *manager;
-    struct fn_policy *policy;    /* for calls that begin now; what one began with is in the call */
-    unsigned n_made, n_creating; /* sandboxes of the functions: alive, and on their way */
+    struct fn_policy *policy; /* for calls that begin now; what one began with is in the call */
+    unsigned n_creating;      /* sandboxes of the functions that are on their way */
 };
+unsigned fn_count_made(const struct fn_set *f); /* … and that are there */
 
 /* --- errors --- */
 

@@ -23,7 +23,8 @@ int fn_read_id(struct call *c)
     if (uuid_parse(text, p->sandbox_id))
         return 0;
     if (!ident_is("sbx", text)) /* the id that REST has for it is good here, too */
-        return fn_set_fault(c, "S001", "invalid request: sandbox_id \"%.100s\" is not a UUID", text);
+        return fn_set_fault(c, "S001",
+                            "invalid request: sandbox_id \"%.100s\" is not a UUID, and no sandbox has this name", text);
     struct sandbox *s = access_sandbox(call_manager(c), call_who(c), text, NULL);
     if (!s)
         return fn_set_fault(c, "S002", "sandbox not found: %.100s", text);

@@ -221,6 +221,10 @@ static int prepare(struct exec *e)
         return r;
     int64_t wanted_ms = call_int(c, "timeout_ms", LIMIT_DEFAULT(FN_EXEC_MS));
     e->timeout_ms = wanted_ms < 1 ? 1 : wanted_ms > policy->max_exec_ms ? policy->max_exec_ms : wanted_ms;
+    if (e->timeout_ms != wanted_ms && json_get(call_params(c), "timeout_ms") &&
+        call_warn(c, &err, "timeout_ms: %lld is not between 1 and %lld (max_exec_timeout_ms)", (long long)wanted_ms,
+                  (long long)policy->max_exec_ms) < 0)
+        return fn_set_fault(c, "S001", "invalid request: %s", err.msg);
     struct sandbox *s = fn_find(c);
     if (!s)
         return -EINVAL;

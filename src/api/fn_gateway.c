@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "sandbox/net/egress.h"
@@ -35,7 +36,7 @@ json_t *fn_gateway_warnings(json_t *env, const char *ports)
         size_t len;
         for (; (at = find_host(text, &len)); text = at + len) {
             unsigned port = (unsigned)strtoul(at + len, NULL, 10);
-            if (egress_gateway_opens(ports, port))
+            if (address_ports_have(ports, port))
                 continue;
             found = found ? found : json_array();
             CLEANUP(free_p) char *why = xasprintf("env %.200s: " EGRESS_GATEWAY_CLOSED, name, port, port);

@@ -138,7 +138,8 @@ static void on_image(void *arg, const struct image *image, const struct err *err
     } else {
         log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", wanted, "progress_bytes", "0",
                   "total_bytes", NULL, NULL);
-        if (pulls_start(m->pulls, wanted, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) < 0)
+        if (pulls_start(m->pulls, wanted, &(struct pulls_how){ .progress = on_progress, .by = call_by(n->c) },
+                        on_pulled, n, NULL, &why) < 0)
             fail_image(n, &why);
     }
 }
@@ -161,14 +162,14 @@ static int check_limits(struct creation *n)
     const struct fn_set *f = call_fn(c)->set;
     const struct fn_policy *p = call_fn(c)->policy;
     int64_t max = p->max_sandboxes;
-    if ((int64_t)f->n_made + f->n_creating > max) /* this one is counted already */
+    if ((int64_t)fn_count_made(f) + f->n_creating > max) /* this one is counted already */
         return fn_set_fault(c, "S400", "resource limit exceeded: max_concurrent_sandboxes is %lld", (long long)max);
     if (!fn_policy_reference(p, n->image) || !fn_policy_allows(p, n->image))
         return fn_set_fault(c, "S100", "image '%.200s' is unknown or not in image_allowlist; presets are: python, node",
                             n->image);
     const struct settings *s = call_manager(c)->settings;
-    int r = check_cap(n, "max_cpus", n->cpus, sandbox_config_max_cpus(s));
-    return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, sandbox_config_max_memory_mb(s));
+    int r = check_cap(n, "max_cpus", n->cpus, s->max_cpus);
+    return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, s->max_memory_mb);
 }
 
 void api_fn_create(struct call *c)
@@ -189,7 +190,7 @@ void api_fn_create(struct call *c)
         return;
     }
     n->source = fn_policy_is_preset(n->image) ? n->image : fn_policy_reference(p, n->image);
-    image_source_resolve(m, m->runtime, n->source, on_image, n);
+    image_source_resolve(m, m->runtime, call_by(c), n->source, on_image, n);
 }
 
 /* --- stop --- */
@@ -245,9 +246,11 @@ void api_fn_list(struct call *c)
     size_t n = 0;
     json_t *list = json_array();
     CLEANUP(free_p) struct sandbox **all = xzalloc((map_count(m->sandboxes) + 1) * sizeof(struct sandbox *));
-    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
-        if (tenant_sees(call_by(c), ((struct sandbox *)it.value)->tenant))
-            all[n++] = it.value;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        if (tenant_sees_of(call_by(c), s->tenant, s->id))
+            all[n++] = s;
+    }
     qsort(all, n, sizeof(struct sandbox *), by_age);
     for (size_t i = 0; i < n; i++)
         (void)json_array_append_new(list, row_json(call_fn(c)->policy, all[i]));

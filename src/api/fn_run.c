@@ -130,6 +130,7 @@ static void on_created(void *arg, int status, json_t *body)
     (void)uuid_parse(json_get_str(body, "sandbox_id", ""), call_fn(r->c)->sandbox_id);
     if (s)
         call_set_sandbox(r->c, s->id);
+    (void)call_warn_all(r->c, json_get(body, "warnings"), NULL); /* the step itself refuses them when strict */
     write_next(r);
 }
 

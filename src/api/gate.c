@@ -20,7 +20,7 @@ struct gate {
     const struct settings *settings;
     struct keyring *keys;
     struct book tokens, execs, files;
-    struct book quotas; /* by "token id/limit": a changed limit starts a new bucket */
+    struct book quotas; /* by "account/limit": a changed limit starts a new bucket */
 };
 
 static void book_init(struct book *b, int64_t per_minute, int64_t burst)
@@ -120,7 +120,7 @@ int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, u
     if (!(who->by.quota.set & 1u << QUOTA_REQUESTS_PER_MINUTE))
         return 0;
     uint32_t most = (uint32_t)who->by.quota.max[QUOTA_REQUESTS_PER_MINUTE];
-    (void)snprintf(key, sizeof(key), "%s/%u", who->id, most);
+    (void)snprintf(key, sizeof(key), "%s/%u", who->account, most);
     g->quotas.per_minute = g->quotas.burst = most;
     int r = book_try(&g->quotas, key, now_us, ret_wait_s, err);
     if (r <= 0)
@@ -137,8 +137,8 @@ int gate_rate(struct gate *g, const struct caller *who, const char *authorizatio
     char key[DIGEST_HEX];
     if (!g->settings->rate_limit)
         return 0;
-    if (who && *who->id)
-        return book_take(&g->tokens, who->id, now_us, ret_wait_s, err);
+    if (who && *who->account)
+        return book_take(&g->tokens, who->account, now_us, ret_wait_s, err);
     if (!token)
         return 0;
     digest_of(token, strlen(token), key);

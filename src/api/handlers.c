@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strlist.h"
+#include "sandbox/exec/command.h"
 
 struct sandbox *handlers_sandbox(struct call *c)
 {
@@ -24,19 +25,30 @@ struct sandbox *handlers_running(struct call *c)
     return s;
 }
 
+bool handlers_driver(struct call *c, const char *only)
+{
+    struct err err = ERR_INIT;
+    const char *wanted = call_str(c, "driver", only);
+    if (strcmp(wanted, only) == 0 ||
+        call_warn(c, &err, "driver: \"%.40s\" is not known; the only one is %s", wanted, only) == 0)
+        return true;
+    call_fail(c, &err);
+    return false;
+}
+
 size_t handlers_active(const struct call *c)
 {
     const char *view = call_view(c);
     return view ? (size_t)tenant_usage(call_manager(c), view, QUOTA_SANDBOXES) : map_count(call_manager(c)->sandboxes);
 }
 
-char **handlers_env(struct call *c, struct sandbox *s)
+char **handlers_env(struct call *c, struct sandbox *s, struct err *err)
 {
     char text[SPAN_TEXT_MAX];
-    if (!call_traceparent(c, text))
-        return NULL;
-    char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
-    strlist_env_set(&env, "TRACEPARENT", text);
+    const json_t *vars = json_get(call_params(c), "env");
+    char **env = command_env(s, vars, err);
+    if (env && !json_get(vars, "TRACEPARENT") && call_traceparent(c, text))
+        strlist_env_set(&env, "TRACEPARENT", text);
     return env;
 }
 

@@ -8,11 +8,13 @@
 struct sandbox *handlers_sandbox(struct call *c);
 /* The same, and it must run: 409 otherwise. */
 struct sandbox *handlers_running(struct call *c);
+/* The contract's field driver, of which there is one: another is a warning. false: the call was answered with 400. */
+bool handlers_driver(struct call *c, const char *only);
 /* Sandboxes the caller may see. */
 size_t handlers_active(const struct call *c);
-/* The environment for a command of this call when there is a trace context to pass on (as TRACEPARENT): free with
- * strlist_free(). NULL: the sandbox's own will do. */
-char **handlers_env(struct call *c, struct sandbox *s);
+/* The environment for a command of this call: the sandbox's, the trace context as TRACEPARENT, the call's `env`. Free
+ * with strlist_free(). NULL with err. */
+char **handlers_env(struct call *c, struct sandbox *s, struct err *err);
 bool handlers_is_env_name(const char *name); /* [A-Za-z_][A-Za-z0-9_]* */
 /* Answers with body, which is taken, or without one with the error. */
 void handlers_reply(struct call *c, json_t *body, const struct err *err);

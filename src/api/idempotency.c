@@ -10,7 +10,8 @@
 #include "base/map.h"
 #include "base/strlist.h"
 
-#define SCOPE "idempotency"
+#define SCOPE      "idempotency"
+#define HUGE_BYTES (8 * IDEMPOTENCY_ANSWER_MAX) /* too many to be written out just to count them */
 
 struct waiter {
     struct waiter *next;
@@ -163,9 +164,10 @@ static void keep_answer(const struct idempotency_claim *c, int status, json_t *b
 {
     struct err err = ERR_INIT;
     size_t len = 0;
-    CLEANUP(free_p) char *text = json_write(body, &len);
+    bool is_own = true, is_huge = json_weight(body, HUGE_BYTES, &is_own) >= HUGE_BYTES;
+    CLEANUP(free_p) char *text = is_huge ? NULL : json_write(body, &len);
     JSON_OWNED doc = json_pack("{s:s, s:i, s:I}", "request", c->request, "status", status, "at", (json_int_t)now_ms);
-    if (len <= IDEMPOTENCY_ANSWER_MAX)
+    if (!is_huge && len <= IDEMPOTENCY_ANSWER_MAX)
         (void)json_object_set(doc, "body", body);
     /* An expired row under this key would keep its old place among the oldest. */
     if (store_delete(c->owner->store, SCOPE, c->key, &err) < 0 ||

@@ -7,6 +7,7 @@
 #include "api/api_core.h"
 #include "api/call.h"
 #include "base/alloc.h"
+#include "base/warnings.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_session.h"
 
@@ -38,6 +39,7 @@ struct passage {
     struct mcp_backend_sink sink;
     struct call *running; /* set and cleared by call_run_held() */
     json_t *body;         /* of an answer that came before backend_start() had returned */
+    json_t *warnings;     /* that the body has no place for; NULL: none */
     int status;
     bool is_starting, is_dropped;
 };
@@ -48,12 +50,15 @@ static void deliver(void *arg)
     struct passage *p = arg;
     struct mcp_backend_sink sink = p->sink;
     JSON_OWNED body = p->body;
+    JSON_OWNED warnings = p->warnings;
     int status = p->status;
     bool is_wanted = !p->is_dropped;
     p->entry->n_running--;
     free(p);
-    if (is_wanted)
-        sink.done(sink.arg, status, body);
+    if (!is_wanted)
+        return;
+    warnings_add_all(sink.warnings, warnings);
+    sink.done(sink.arg, status, body);
 }
 
 static void on_call_done(void *arg, int status, json_t *body)
@@ -67,11 +72,12 @@ static void on_call_done(void *arg, int status, json_t *body)
         deliver(p);
 }
 
-static void on_event(void *arg, json_t *event)
+static size_t on_event(void *arg, json_t *event)
 {
     struct passage *p = arg;
     if (!p->is_dropped)
         p->sink.on_event(p->sink.arg, event);
+    return 0; /* what it keeps is bounded */
 }
 
 static void *backend_start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
@@ -93,7 +99,8 @@ static void *backend_start(void *arg, enum op_id op, const json_t *params, const
                                   .arg = p,
                                   .who = b->who,
                                   .remote = b->peer,
-                                  .traceparent = sink->traceparent };
+                                  .traceparent = sink->traceparent,
+                                  .warnings = &p->warnings };
     call_run_held(b->entry->api, op, copy, &to, &p->running);
     p->is_starting = false;
     return p;
@@ -115,9 +122,11 @@ static struct mcp_backend *open_back(void *arg, void *caller)
     b->entry = d;
     b->who = caller_ref(from->who);
     (void)snprintf(b->peer, sizeof(b->peer), "%s", from->peer);
-    b->back = (struct mcp_backend){
-        .arg = b, .prefix = d->api->settings->api_prefix, .start = backend_start, .drop = backend_drop
-    };
+    b->back = (struct mcp_backend){ .arg = b,
+                                    .prefix = d->api->settings->api_prefix,
+                                    .is_strict = d->api->settings->strict,
+                                    .start = backend_start,
+                                    .drop = backend_drop };
     return &b->back;
 }
 

@@ -8,7 +8,9 @@
 #include "api/prometheus.h"
 #include "api/traces.h"
 #include "base/alloc.h"
+#include "sandbox/net/egress.h"
 #include "sandbox/observe/alerts.h"
+#include "sandbox/observe/denied_calls.h"
 
 #define METRICS_PATH "/metrics"
 #define PAGE_MAX     (8u << 20)
@@ -38,6 +40,22 @@ static void on_trace(void *arg, const struct api_trace *t)
     otlp_add(o->otlp, &span);
 }
 
+/* Connections that an egress policy denied are in the audit log; a burst is a count. */
+static void on_denied(void *arg, json_t *what)
+{
+    const struct observe *o = arg;
+    audit_refused(o->api->audit,
+                  &(struct audit_line){ .operation = EGRESS_DENIED, .target = json_incref(what), .status = 403 });
+}
+
+/* So are the system calls that a filter denied. */
+static void on_denied_call(void *arg, json_t *what)
+{
+    const struct observe *o = arg;
+    audit_refused(o->api->audit,
+                  &(struct audit_line){ .operation = DENIED_CALLS_EVENT, .target = json_incref(what), .status = 403 });
+}
+
 static bool on_metrics(void *arg, struct http_req *r)
 {
     const struct observe *o = arg;
@@ -55,6 +73,8 @@ static bool on_metrics(void *arg, struct http_req *r)
         { "iii_otlp_spans_sent_total", "Spans a collector took.", true, spans.sent },
         { "iii_otlp_spans_dropped_total", "Spans that were dropped.", true, spans.dropped },
         { "iii_audit_lines_total", "Lines of the audit log since the start.", true, audit.lines },
+        { "iii_egress_denied_total", "Connections and lookups of sandboxes that were denied.", true,
+          egress_denied(m->egress) },
         { "iii_audit_failures_total", "Writes of the audit log that failed.", true, audit.failures },
         { "iii_otlp_spans_waiting", "Spans to be sent.", false, spans.waiting },
     };
@@ -76,6 +96,8 @@ int observe_new(struct api *a, struct observe **ret, struct err *err)
     }
     o->traces = traces_new(a->manager->store, a->settings->max_traces);
     o->prometheus = prometheus_new(a->manager);
+    egress_on_denied(a->manager->egress, on_denied, o);
+    denied_calls_on(a->manager->denied_calls, on_denied_call, o);
     a->observe = o;
     a->has_spans = o->otlp != NULL;
     api_on_trace(a, on_trace, o);
@@ -92,6 +114,8 @@ struct observe *observe_free(struct observe *o)
         return NULL;
     api_on_trace(o->api, NULL, NULL);
     o->api->observe = NULL;
+    egress_on_denied(o->api->manager->egress, NULL, NULL);
+    denied_calls_on(o->api->manager->denied_calls, NULL, NULL);
     otlp_free(o->otlp);
     prometheus_free(o->prometheus);
     traces_free(o->traces);

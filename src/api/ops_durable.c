@@ -34,6 +34,7 @@ void api_exec_start(struct call *c)
                                     .prefix = "exec",
                                     .id = call_str(c, "execId", NULL),
                                     .cwd = call_str(c, "cwd", NULL),
+                                    .user = call_str(c, "user", NULL),
                                     .env = json_get(call_params(c), "env"),
                                     .timeout_ms = call_int(c, "timeout", 0) * 1000,
                                     .has_stdin = call_bool(c, "stdin", false) };

@@ -1,4 +1,5 @@
 /* Handlers of commands: blocking, streamed, in the background, interrupted. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/strlist.h"
 #include "base/utf8.h"
@@ -15,14 +17,49 @@
 #define STREAM_MARK (1024 * 1024) /* queued bytes past which the command has to wait for its reader */
 #define LOG_MAX     (1024 * 1024) /* bytes of a background log in one answer */
 
-static struct command_plan plan_of(struct call *c)
+/* What a call asks for. command_start() copies all of it. */
+struct request {
+    char **env;
+    struct buf input;
+    struct command_plan plan;
+};
+
+static void request_done(struct request *r)
 {
-    return (struct command_plan){ .command = json_get(call_params(c), "command"),
-                                  .is_told = true,
-                                  .cwd = call_str(c, "cwd", NULL),
-                                  .timeout_ms =
-                                      json_get(call_params(c), "timeout") ? call_int(c, "timeout", 0) * 1000 : 0 };
+    strlist_free(r->env);
+    buf_done(&r->input);
 }
+
+static int request_read(struct call *c, struct sandbox *s, struct request *r, struct err *err)
+{
+    const json_t *in = call_params(c), *text = json_get(in, "stdin");
+    r->env = handlers_env(c, s, err);
+    if (!r->env)
+        return -EINVAL;
+    r->plan = (struct command_plan){ .command = json_get(in, "command"),
+                                     .is_told = true,
+                                     .cwd = call_str(c, "cwd", NULL),
+                                     .user = call_str(c, "user", NULL),
+                                     .env = (const char *const *)r->env,
+                                     .timeout_ms = json_get(in, "timeout") ? call_int(c, "timeout", 0) * 1000 : 0 };
+    if (!text)
+        return 0;
+    r->plan.input = json_string_value(text);
+    r->plan.input_len = json_string_length(text);
+    if (strcmp(call_str(c, "stdinEncoding", "utf8"), "base64") != 0)
+        return 0;
+    if (base64_decode(r->plan.input, r->plan.input_len, &r->input) < 0)
+        return err_set(err, ERR_INVALID, 0, "stdin: not padded standard base64");
+    r->plan.input = buf_text(&r->input);
+    r->plan.input_len = r->input.len;
+    return 0;
+}
+
+#define REQUEST CLEANUP(request_done) struct request
+#define REQUEST_INIT                              \
+    {                                             \
+        .input = BUF_INIT(LIMIT_MAX(INPUT_BYTES)) \
+    }
 
 static void on_run_done(void *arg, const struct command_result *res, const struct err *err)
 {
@@ -35,7 +72,7 @@ static void on_run_done(void *arg, const struct command_result *res, const struc
     }
     if (res->exit.is_timeout) {
         (void)command_timeout_err(res, &why);
-        call_fail(c, &why);
+        call_fail_with(c, &why, json_pack("{s:o}", "result", command_result_json(res)));
         return;
     }
     call_ok(c, command_result_json(res));
@@ -56,10 +93,8 @@ void api_cmd_run(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
-    CLEANUP(strlist_free_p) char **env = handlers_env(c, s);
-    struct command_plan plan = plan_of(c);
-    plan.env = (const char *const *)env;
-    if (command_start(s, &plan, &events, c, &cmd, &err) < 0) {
+    REQUEST asked = REQUEST_INIT;
+    if (request_read(c, s, &asked, &err) < 0 || command_start(s, &asked.plan, &events, c, &cmd, &err) < 0) {
         call_fail(c, &err);
         return;
     }
@@ -77,12 +112,15 @@ struct streaming {
     size_t owed; /* bytes to credit once the client has read */
 };
 
+static json_t *make_event(const char *type, const char *data, size_t len)
+{
+    return json_pack("{s:s, s:o, s:I}", "type", type, "data", json_text(data, len), "timestamp",
+                     (json_int_t)clock_wall_ms());
+}
+
 static void send_event(struct streaming *st, const char *type, const char *data, size_t len)
 {
-    size_t queued = call_stream_event(st->c,
-                                      json_pack("{s:s, s:o, s:I}", "type", type, "data", json_text(data, len),
-                                                "timestamp", (json_int_t)clock_wall_ms()),
-                                      NULL);
+    size_t queued = call_stream_event(st->c, make_event(type, data, len), NULL);
     if (queued < STREAM_MARK && st->owed) {
         command_credit(st->cmd, st->owed);
         st->owed = 0;
@@ -134,7 +172,10 @@ static void on_stream_done(void *arg, const struct command_result *res, const st
     } else {
         char code[16];
         int n = snprintf(code, sizeof(code), "%d", res->exit.is_timeout ? -1 : res->exit.code);
-        send_event(st, "exit", code, (size_t)n);
+        json_t *event = make_event("exit", code, (size_t)n);
+        (void)json_object_set_new(event, "duration", json_integer((json_int_t)res->duration_ms));
+        command_exit_json(&res->exit, event);
+        (void)call_stream_event(c, event, NULL);
     }
     call_stream_end(c);
     free(st);
@@ -158,10 +199,8 @@ void api_cmd_run_stream(struct call *c)
         return;
     struct streaming *st = xzalloc(sizeof(*st));
     st->c = c;
-    CLEANUP(strlist_free_p) char **env = handlers_env(c, s);
-    struct command_plan plan = plan_of(c);
-    plan.env = (const char *const *)env;
-    if (command_start(s, &plan, &events, st, &st->cmd, &err) < 0) {
+    REQUEST asked = REQUEST_INIT;
+    if (request_read(c, s, &asked, &err) < 0 || command_start(s, &asked.plan, &events, st, &st->cmd, &err) < 0) {
         free(st);
         call_fail(c, &err);
         return;
@@ -181,7 +220,9 @@ void api_cmd_background(struct call *c)
         return;
     struct background_plan plan = { .command = json_get(call_params(c), "command"),
                                     .prefix = "bg",
-                                    .cwd = call_str(c, "cwd", NULL) };
+                                    .cwd = call_str(c, "cwd", NULL),
+                                    .user = call_str(c, "user", NULL),
+                                    .env = json_get(call_params(c), "env") };
     if (background_start(call_manager(c)->background, s, &plan, handlers_record, c, &err) < 0)
         call_fail(c, &err);
 }

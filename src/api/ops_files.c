@@ -12,8 +12,7 @@
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/storage/work_path.h"
 
-#define INLINE_MAX (1024 * 1024)       /* one frame to the agent; more is streamed */
-#define READ_MAX   (64u * 1024 * 1024) /* largest file in one JSON answer */
+#define INLINE_MAX (1024 * 1024) /* one frame to the agent; more is streamed */
 #define FILE_MODE  0644
 
 /* --- read and download --- */
@@ -40,8 +39,9 @@ static void on_data(void *arg, const char *data, size_t len)
         guest_reader_drop(r->reader);
         call_on_cancel(c, NULL, NULL);
         free_reading(r);
-        call_error(c, ERR_TOO_LARGE, "%.200s is larger than %u bytes: read it in pieces with a command",
-                   call_str(c, "path", ""), READ_MAX);
+        call_error(c, ERR_TOO_LARGE,
+                   "%.200s is larger than %lld MB (III_MAX_BODY_MB): read it in pieces with a command",
+                   call_str(c, "path", ""), (long long)call_manager(c)->settings->max_body_mb);
         return;
     }
     guest_reader_credit(r->reader, len);
@@ -89,7 +89,7 @@ static void start_read(struct call *c, bool is_base64)
     struct reading *r = xzalloc(sizeof(*r));
     r->c = c;
     r->is_base64 = is_base64;
-    buf_init(&r->data, READ_MAX);
+    buf_init(&r->data, (size_t)call_manager(c)->settings->max_body_mb << 20);
     int e = guest_fs_read(s->link, path, 0, UINT64_MAX, &events, r, &r->reader);
     if (e < 0) {
         free_reading(r);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/access.h"
 #include "api/call.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -11,52 +12,90 @@
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/lifecycle/offload.h"
 #include "sandbox/storage/image_allowlist.h"
+#include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pulls.h"
 
 /* Looking into many records and removing layers read and write the disk: off the loop. */
 struct task {
     struct call *call;
     struct image_store *images;
-    char *name;
-    json_t *list;
+    char *name, *tenant;
+    struct image_scope scope;
+    json_t *reply; /* work may add to what is there */
     struct err err;
     int result;
 };
 
-static void start_task(struct call *c, const char *name, loop_fn *work, loop_fn *done)
+static void task_free(struct task *t)
+{
+    free(t->name);
+    free(t->tenant);
+    free(t);
+}
+
+static void start_task(struct call *c, const char *name, json_t *reply, loop_fn *work, loop_fn *done)
 {
     struct task *t = xzalloc(sizeof(*t));
     t->call = c;
     t->images = call_manager(c)->images;
     t->name = xstrdup(name);
+    t->scope = image_source_scope(call_manager(c), call_by(c));
+    t->scope.tenant = t->tenant = xstrdup(t->scope.tenant);
+    t->reply = reply;
     int r = offload_run(call_manager(c), work, done, t);
     if (r == 0)
         return;
     call_error(c, ERR_INTERNAL, "start the work: %s", strerror(-r));
-    free(t->name);
-    free(t);
+    json_decref(reply);
+    task_free(t);
+}
+
+static void done_task(void *arg)
+{
+    struct task *t = arg;
+    if (t->result < 0)
+        call_fail(t->call, &t->err);
+    else
+        call_ok(t->call, t->reply);
+    task_free(t);
 }
 
 static void work_list(void *arg)
 {
     struct task *t = arg;
-    t->list = image_list(t->images);
+    t->reply = json_pack("{s:o}", "images", image_list(t->images, &t->scope));
 }
 
-static void done_list(void *arg)
+/* Adds the tenant's own to those of the engine. */
+static void work_list_own(void *arg)
 {
     struct task *t = arg;
-    call_ok(t->call, json_pack("{s:o}", "images", t->list));
-    free(t->name);
-    free(t);
+    const struct image_scope own = { .tenant = t->tenant };
+    JSON_OWNED list = image_list(t->images, &own);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_get(json_array_get(list, i), "tenant"))
+            (void)json_array_append(json_get(t->reply, "images"), json_array_get(list, i));
 }
 
+/* Images of an engine are the operator's. Copies that it has of ours are not shown to tenants: they are others', too.
+ */
 static void on_engine_list(void *arg, json_t *list, const struct err *err)
 {
-    if (err)
-        call_fail(arg, err);
-    else
-        call_ok(arg, json_pack("{s:o}", "images", list));
+    struct call *c = arg;
+    if (err) {
+        call_fail(c, err);
+        return;
+    }
+    if (!*image_source_owner(call_by(c))) {
+        call_ok(c, json_pack("{s:o}", "images", list));
+        return;
+    }
+    json_t *seen = json_array();
+    for (size_t i = 0; call_manager(c)->settings->shared_images && i < json_array_size(list); i++)
+        if (!strstr(json_get_str(json_array_get(list, i), "name", ""), "localhost/iii-sbx-"))
+            (void)json_array_append(seen, json_array_get(list, i));
+    json_decref(list);
+    start_task(c, "", json_pack("{s:o}", "images", seen), work_list_own, done_task);
 }
 
 /* Images of the default backend: an engine's own, or those of our store. */
@@ -74,24 +113,26 @@ void api_image_list(struct call *c)
         engine->list(rt, on_engine_list, c);
         return;
     }
-    start_task(c, "", work_list, done_list);
+    start_task(c, "", NULL, work_list, done_task);
+}
+
+static void work_verify(void *arg)
+{
+    struct task *t = arg;
+    t->result = image_verify(t->images, &t->scope, t->name, &t->reply, &t->err);
+}
+
+void api_image_verify(struct call *c)
+{
+    start_task(c, call_str(c, "name", ""), NULL, work_verify, done_task);
 }
 
 static void work_delete(void *arg)
 {
     struct task *t = arg;
-    t->result = image_remove(t->images, t->name, &t->err);
-}
-
-static void done_delete(void *arg)
-{
-    struct task *t = arg;
-    if (t->result < 0)
-        call_fail(t->call, &t->err);
-    else
-        call_ok(t->call, json_pack("{s:s}", "deleted", t->name));
-    free(t->name);
-    free(t);
+    t->result = image_remove(t->images, &t->scope, t->name, &t->err);
+    if (t->result == 0)
+        t->reply = json_pack("{s:s}", "deleted", t->name);
 }
 
 struct removing {
@@ -104,19 +145,26 @@ static void on_engine_removed(void *arg, const struct err *err)
     CLEANUP(free_p) struct removing *r = arg;
     CLEANUP(free_p) char *name = r->name;
     if (err && err->code == ERR_NOT_FOUND)
-        start_task(r->call, name, work_delete, done_delete); /* only our store may have it */
+        start_task(r->call, name, NULL, work_delete, done_task); /* only our store may have it */
     else if (err)
         call_fail(r->call, err);
     else
         call_ok(r->call, json_pack("{s:s}", "deleted", name));
 }
 
+/* A tenant removes its own; what is for all, only an admin. */
 static void remove_image(struct call *c, const char *name)
 {
     struct runtime *rt;
+    struct err err = ERR_INIT;
     const struct runtime_images *engine = engine_of(c, &rt);
-    if (!engine) {
-        start_task(c, name, work_delete, done_delete);
+    bool is_own = *image_source_owner(call_by(c));
+    if (!is_own && access_need_admin(call_who(c), "removing an image of the operator", &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
+    if (!engine || is_own) {
+        start_task(c, name, NULL, work_delete, done_task);
         return;
     }
     struct removing *r = xzalloc(sizeof(*r));
@@ -151,12 +199,15 @@ struct waiting {
 static json_t *image_json(struct call *c, const struct image *image)
 {
     JSON_OWNED record = NULL;
-    int64_t created = image_inspect(call_manager(c)->images, image->name, &record, NULL) == 0
+    const struct image_scope scope = image_source_scope(call_manager(c), call_by(c));
+    int64_t created = image_inspect(call_manager(c)->images, &scope, image->name, &record, NULL) == 0
                           ? json_get_int(record, "createdAt", 0)
                           : 0;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s}", "name", image->name, "id", image->id, "size",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s*, s:s*}", "name", image->name, "id", image->id, "size",
                      (json_int_t)image->size_bytes, "layers", (json_int_t)image->n_layers, "createdAt",
-                     (json_int_t)created, "source", image->n_layers && image->layers[0][0] != '/' ? "docker" : "oci");
+                     (json_int_t)created, "source", image->n_layers && image->layers[0][0] != '/' ? "docker" : "oci",
+                     "tenant", json_get_str(record, "tenant", NULL), "signedBy",
+                     json_get_str(record, "signedBy", NULL));
 }
 
 static void on_progress(void *arg, const struct pulls_progress *at)
@@ -208,7 +259,8 @@ void api_image_pull(struct call *c)
     if (r == 0)
         r = image_allowlist_check(m->settings->allowed_images, name, &err);
     if (r == 0)
-        r = pulls_start(m->pulls, name, &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL },
+        r = pulls_start(m->pulls, name,
+                        &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL, .by = call_by(c) },
                         on_pull_done, w, &w->wait, &err);
     if (r < 0) {
         free(w);

@@ -198,21 +198,6 @@ static void on_execute_cancel(void *arg)
     call_error(c, ERR_GONE, "the client left");
 }
 
-void api_context_execute(struct call *c)
-{
-    static const struct context_events events = { .on_done = on_executed };
-    struct err err = ERR_INIT;
-    struct context *x = find_usable(c);
-    if (!x)
-        return;
-    if (context_execute(x, call_str(c, "code", ""), timeout_of(c), &events, c, &err) < 0) {
-        call_fail(c, &err);
-        return;
-    }
-    call_set_state(c, x);
-    call_on_cancel(c, on_execute_cancel, c);
-}
-
 /* --- streamed: at most CONTEXT_OUTPUT_MAX and CONTEXT_RESULTS_MAX bytes are ever queued, however slow the reader ---
  */
 
@@ -272,20 +257,64 @@ static void on_stream_cancel(void *arg)
     call_stream_end(c);
 }
 
-void api_context_execute_stream(struct call *c)
+/* --- running it --- */
+
+static void execute_in(struct call *c, struct context *x)
 {
-    static const struct context_events events = { .on_output = stream_output,
-                                                  .on_result = stream_result,
-                                                  .on_done = stream_done };
+    static const struct context_events waited = { .on_done = on_executed }, streamed = { .on_output = stream_output,
+                                                                                         .on_result = stream_result,
+                                                                                         .on_done = stream_done };
     struct err err = ERR_INIT;
-    struct context *x = find_usable(c);
-    if (!x)
-        return;
-    if (context_execute(x, call_str(c, "code", ""), timeout_of(c), &events, c, &err) < 0) {
+    bool is_stream = call_op(c)->flags & OP_STREAM;
+    if (context_execute(x, call_str(c, "code", ""), timeout_of(c), is_stream ? &streamed : &waited, c, &err) < 0) {
         call_fail(c, &err);
         return;
     }
-    call_stream_begin(c);
+    if (is_stream)
+        call_stream_begin(c);
     call_set_state(c, x);
-    call_on_cancel(c, on_stream_cancel, c);
+    call_on_cancel(c, is_stream ? on_stream_cancel : on_execute_cancel, c);
+}
+
+static void on_turn(void *arg, struct context *x, const struct err *err)
+{
+    struct call *c = arg;
+    call_on_cancel(c, NULL, NULL);
+    if (x)
+        execute_in(c, x);
+    else
+        call_fail(c, err);
+}
+
+static void on_turn_cancel(void *arg)
+{
+    struct call *c = arg;
+    context_leave(call_state(c));
+    call_error(c, ERR_GONE, "the client left");
+}
+
+void api_context_execute(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct context_turn *turn = NULL;
+    const char *id = call_str(c, "contextId", "");
+    struct sandbox *s = handlers_running(c);
+    if (s && !context_is_language(id)) {
+        struct context *x = find_context(c);
+        if (x)
+            execute_in(c, x);
+    } else if (s) {
+        struct context_user user = { .fn = on_turn, .arg = c };
+        if (context_default(call_manager(c)->contexts, s, id, &user, &turn, &err) < 0) {
+            call_fail(c, &err);
+            return;
+        }
+        call_set_state(c, turn);
+        call_on_cancel(c, on_turn_cancel, c);
+    }
+}
+
+void api_context_execute_stream(struct call *c)
+{
+    api_context_execute(c);
 }

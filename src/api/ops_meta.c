@@ -1,4 +1,5 @@
 /* Handlers about the server itself: health, counters, pool, sweep, the OpenAPI document. */
+#include "api/api_core.h"
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/version.h"
@@ -13,6 +14,7 @@ void api_health(struct call *c)
     const struct manager *m = call_manager(c);
     const struct store *s = m->store;
     json_t *answer = json_pack("{s:s}", "status", "healthy");
+    JSON_OWNED problems = json_array();
     JSON_OWNED missing = json_array(); /* from this host: root, a control group or a file system */
     struct runtime *rt = m->n_runtimes ? m->runtimes[0] : NULL;
     const struct runtime_caps can = rt ? rt->ops->caps(rt) : (struct runtime_caps){ 0 };
@@ -28,8 +30,12 @@ void api_health(struct call *c)
         char text[200];
         (void)snprintf(text, sizeof(text), "state.db was damaged: it is kept as %.100s, %lld documents were salvaged",
                        name ? name + 1 : "", (long long)store_rescued_rows(s));
-        (void)json_object_set_new(answer, "problems", json_pack("[s]", text));
+        (void)json_array_append_new(problems, json_string(text));
     }
+    if (keyring_problem(call_api(c)->keys))
+        (void)json_array_append_new(problems, json_string(keyring_problem(call_api(c)->keys)));
+    if (json_array_size(problems))
+        (void)json_object_set(answer, "problems", problems);
     call_ok(c, answer);
 }
 

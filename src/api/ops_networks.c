@@ -6,7 +6,8 @@
 
 void api_network_create(struct call *c)
 {
-    networks_create(call_manager(c)->networks, call_by(c), call_str(c, "name", ""), handlers_record, c);
+    if (handlers_driver(c, "bridge"))
+        networks_create(call_manager(c)->networks, call_by(c), call_str(c, "name", ""), handlers_record, c);
 }
 
 void api_network_list(struct call *c)

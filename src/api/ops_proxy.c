@@ -1,5 +1,6 @@
 /* Handlers of the proxy: the JSON envelope and the settings. What passes through as it is, is in raw_proxy.c. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -124,7 +125,10 @@ static int make_head(struct envelope *e, const char *path, size_t body_len, stru
     json_object_foreach(headers, name, value)
     {
         const char *text = json_string_value(value);
-        if (!text || raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0)
+        bool is_sent = text && !raw_proxy_is_hop(name) && strcasecmp(name, "content-length") != 0;
+        if (!is_sent && call_warn(c, err, "headers.%.64s: %s", name, text ? "set by the server" : "must be text") < 0)
+            return -EINVAL;
+        if (!is_sent)
             continue;
         if (!is_token(name) || !is_printable(text, true))
             return err_set(err, ERR_INVALID, 0, "headers: \"%.64s\" is not a header that can be sent", name);
@@ -157,6 +161,8 @@ static int envelope_start(struct envelope *e, struct sandbox *s, struct err *err
         return err_set(err, ERR_INVALID, 0, "path: \"%.64s\" must start with / and be percent-encoded", path);
     bool is_bodiless = strcmp(e->method, "GET") == 0 || strcmp(e->method, "HEAD") == 0;
     size_t body_len = is_bodiless ? 0 : json_string_length(body);
+    if (is_bodiless && json_string_length(body) > 0 && call_warn(c, err, "body: not sent with %s", e->method) < 0)
+        return -EINVAL;
     e->url = xasprintf("http://localhost:%d%s", port, path);
     struct upstream_plan plan = { .port = (uint16_t)port,
                                   .is_head_method = strcmp(e->method, "HEAD") == 0,

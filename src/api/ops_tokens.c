@@ -1,5 +1,6 @@
 /* Handlers of API tokens. Changes are made to the file off the loop, exactly as `iii token` makes them; then the file
  * is read again. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 struct change {
     struct call *call;
-    char *dir, *id, *name, *role, *tenant;
+    char *dir, *id, *name, *role, *tenant, *sandbox;
+    json_t *operations;
     struct token_file_wish wish;
     struct token_file_token token;
     char secret[TOKEN_FILE_SECRET_MAX]; /* "" when there is none to show */
@@ -29,6 +31,8 @@ static void change_free(struct change *c)
     free(c->name);
     free(c->role);
     free(c->tenant);
+    free(c->sandbox);
+    json_decref(c->operations);
     explicit_bzero(c->secret, sizeof(c->secret));
     free(c);
 }
@@ -39,7 +43,7 @@ static json_t *token_json(struct call *c, const struct token_file_token *t)
     int64_t used = keyring_last_used(call_api(c)->keys, t->id);
     if (used)
         (void)json_object_set_new(j, "lastUsed", json_integer(used));
-    if (t->role == TOKEN_FILE_USER || (*t->tenant && strcmp(t->tenant, TOKEN_FILE_ALL) != 0))
+    if (*t->tenant && strcmp(t->tenant, TOKEN_FILE_ALL) != 0)
         (void)json_object_set_new(j, "usage", tenant_usage_json(call_manager(c), t->tenant));
     return j;
 }
@@ -87,6 +91,37 @@ static int work_create(struct change *c)
     return token_file_create(c->dir, &c->wish, &c->token, c->secret, &c->err);
 }
 
+static int check_operations(const json_t *list, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+        r = spec_check_words(json_string_value(json_array_get(list, i)), err);
+    return r;
+}
+
+static int read_wish(struct call *call, struct change *c, struct err *err)
+{
+    const char *sandbox = call_str(call, "sandbox", NULL), *tenant = call_str(call, "tenant", NULL);
+    const struct sandbox *s = sandbox ? manager_find(call_manager(call), sandbox, err) : NULL;
+    if (sandbox && !s)
+        return -ENOENT;
+    if (s && tenant && strcmp(tenant, s->tenant) != 0)
+        return err_set(err, ERR_INVALID, 0, "tenant: a token for one sandbox has the tenant of that; leave it out");
+    c->name = xstrdup(call_str(call, "name", ""));
+    c->role = xstrdup(call_str(call, "role", NULL));
+    c->tenant = xstrdup(s ? s->tenant : tenant);
+    c->sandbox = s ? xstrdup(s->id) : NULL;
+    c->operations = json_deep_copy(json_get(call_params(call), "operations"));
+    c->wish = (struct token_file_wish){ .name = c->name,
+                                        .role = c->role,
+                                        .tenant = c->tenant,
+                                        .sandbox = c->sandbox,
+                                        .operations = c->operations,
+                                        .expires = call_int(call, "expires", 0) };
+    int r = check_operations(c->operations, err);
+    return r < 0 ? r : quota_read(json_get(call_params(call), "quota"), &c->wish.quota, err);
+}
+
 void api_token_create(struct call *call)
 {
     struct err err = ERR_INIT;
@@ -98,13 +133,7 @@ void api_token_create(struct call *call)
         return;
     }
     struct change *c = xzalloc(sizeof(*c));
-    c->name = xstrdup(call_str(call, "name", ""));
-    c->role = xstrdup(call_str(call, "role", NULL));
-    c->tenant = xstrdup(call_str(call, "tenant", NULL));
-    c->wish = (struct token_file_wish){
-        .name = c->name, .role = c->role, .tenant = c->tenant, .expires = call_int(call, "expires", 0)
-    };
-    if (quota_read(json_get(call_params(call), "quota"), &c->wish.quota, &err) < 0) {
+    if (read_wish(call, c, &err) < 0) {
         change_free(c);
         call_fail(call, &err);
         return;

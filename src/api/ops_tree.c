@@ -7,7 +7,9 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "base/strlist.h"
+#include "sandbox/lifecycle/offload.h"
 #include "sandbox/storage/work_path.h"
 
 /* "-rw-r--r--" from a mode. */
@@ -47,23 +49,101 @@ static int resolve_param(struct call *c, struct sandbox *s, const char *field, c
 
 /* --- list --- */
 
-static void on_list(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
+#define LIST_AT_ONCE 1000        /* entries that are cheaper to describe here than on another thread */
+#define LIST_BYTES   (32u << 20) /* of one answer, as text */
+
+/* Entries to be described by a pool thread. */
+struct listing {
+    struct call *c;
+    char *dir;
+    json_t *list;
+    struct err err;
+    size_t n;
+    struct guest_stat *st; /* of each the path, size, mode and time; the paths are behind the last one */
+};
+
+/* Bytes of a text in JSON, at most. */
+static size_t escaped_size(const char *s)
 {
-    struct call *c = arg;
-    CLEANUP(free_p) char *dir = call_state(c);
-    if (err && err->code != ERR_NOT_FOUND) {
-        call_fail(c, err);
-        return;
-    }
-    json_t *list = json_array(); /* a missing folder is an empty list */
-    for (size_t i = 0; !err && i < n; i++) {
-        CLEANUP(free_p) char *path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, st[i].path);
+    size_t n = 0;
+    for (; *s; s++)
+        n += (unsigned char)*s < 0x20 ? sizeof("\\u0000") - 1 : *s == '"' || *s == '\\' ? 2 : 1;
+    return n;
+}
+
+static json_t *list_json(const char *dir, const struct guest_stat *st, size_t n, struct err *err)
+{
+    const char *parent = strcmp(dir, "/") == 0 ? "" : dir;
+    size_t bytes = 0, parent_bytes = escaped_size(parent);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", parent, st[i].path);
+        bytes += 2 * escaped_size(st[i].path) + parent_bytes;
+        if (bytes > LIST_BYTES) {
+            (void)err_set(err, ERR_TOO_LARGE, 0,
+                          "the list of %.200s takes more than %u bytes: list it in parts with limit and offset", dir,
+                          LIST_BYTES);
+            break;
+        }
         (void)json_array_append_new(
             list, json_pack("{s:o, s:o, s:I, s:b, s:I}", "name", json_text(st[i].path, strlen(st[i].path)), "path",
                             json_text(path, strlen(path)), "size", (json_int_t)st[i].size, "isDirectory",
                             S_ISDIR(st[i].mode), "modifiedAt", (json_int_t)st[i].mtime_ms));
     }
-    call_ok(c, list);
+    return list;
+}
+
+static void describe(void *arg)
+{
+    struct listing *l = arg;
+    l->list = list_json(l->dir, l->st, l->n, &l->err);
+}
+
+static void described(void *arg)
+{
+    struct listing *l = arg;
+    if (l->err.code == ERR_NONE)
+        call_ok(l->c, STEAL(l->list));
+    else
+        call_fail(l->c, &l->err);
+    json_decref(l->list);
+    free(l->dir);
+    free(l->st);
+    free(l);
+}
+
+/* A copy of what is the agent's link's. */
+static struct guest_stat *copy_entries(const struct guest_stat *st, size_t n)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(st[i].path) + 1;
+    struct guest_stat *copy = try_alloc(n * sizeof(*st) + bytes);
+    char *at = copy ? (char *)(copy + n) : NULL;
+    for (size_t i = 0; copy && i < n; i++) {
+        size_t len = strlen(st[i].path) + 1;
+        copy[i] = (struct guest_stat){ .path = at, .size = st[i].size, .mode = st[i].mode, .mtime_ms = st[i].mtime_ms };
+        memcpy(at, st[i].path, len);
+        at += len;
+    }
+    return copy;
+}
+
+static void on_list(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
+{
+    struct call *c = arg;
+    struct listing *l = xzalloc(sizeof(*l));
+    size_t offset = (size_t)call_int(c, "offset", 0), limit = (size_t)call_int(c, "limit", LIMIT_MAX(FILES));
+    size_t left = err || offset > n ? 0 : n - offset;
+    *l = (struct listing){ .c = c, .dir = call_state(c), .n = left < limit ? left : limit };
+    if (err && err->code != ERR_NOT_FOUND) /* a missing folder is an empty list */
+        l->err = *err;
+    else if (l->n > LIST_AT_ONCE && (l->st = copy_entries(st + offset, l->n)) &&
+             offload_run(call_manager(c), describe, described, l) == 0)
+        return;
+    else
+        l->list = list_json(l->dir, l->n ? st + offset : NULL, l->n, &l->err);
+    described(l);
 }
 
 void api_fs_list(struct call *c)

@@ -7,7 +7,9 @@
 void api_volume_create(struct call *c)
 {
     struct err err = ERR_INIT;
-    handlers_record(c, volumes_create(call_manager(c)->volumes, call_by(c), call_str(c, "name", ""), &err), &err);
+    struct volumes_plan plan = { .name = call_str(c, "name", ""), .size_mb = call_int(c, "sizeMb", 0) };
+    if (handlers_driver(c, "local"))
+        handlers_record(c, volumes_create(call_manager(c)->volumes, call_by(c), &plan, &err), &err);
 }
 
 void api_volume_list(struct call *c)

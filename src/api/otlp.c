@@ -285,7 +285,8 @@ static void send_batch(struct otlp *o)
                                        .body_len = len,
                                        .timeout_ms = TIMEOUT_MS,
                                        .body_max = REPLY_MAX,
-                                       .trust = &o->trust };
+                                       .trust = &o->trust,
+                                       .rule = outgoing_operator };
     if (http_client_start(o->loop, &req, &events, o, &o->http, &err) < 0)
         batch_failed(o, err.msg, false);
 }

@@ -92,17 +92,15 @@ bool params_is_ignored(const char *content_type, const char *body, size_t len)
     return !is_json(content_type) && !is_blank(body, len);
 }
 
-int params_add_body(json_t *params, const char *content_type, const char *body, size_t len, struct err *err)
+bool params_has_json(const char *content_type, const char *body, size_t len)
 {
-    if (!is_json(content_type) || is_blank(body, len))
-        return 0;
-    JSON_OWNED parsed = NULL;
-    int r = json_read(body, len, &parsed, err);
-    if (r < 0)
-        return err_wrap(err, r, "request body");
-    if (!json_is_object(parsed))
-        return 0;
-    if (json_object_update(params, parsed) < 0)
+    return is_json(content_type) && !is_blank(body, len);
+}
+
+int params_take_body(json_t *params, json_t *parsed, struct err *err)
+{
+    JSON_OWNED own = parsed;
+    if (json_is_object(own) && json_object_update(params, own) < 0)
         return err_set(err, ERR_INTERNAL, ENOMEM, "request body");
     return 0;
 }

@@ -12,8 +12,9 @@
 /* Adds the pairs of a raw query string ("a=1&b=%20") as texts; of equal names the last counts. -EINVAL: err says where.
  */
 int params_add_query(json_t *params, const char *query, struct err *err);
-/* Adds the members of a JSON object. A body of another content type, an empty one and one that is not an object add
- * nothing; -EINVAL for malformed JSON. content_type may be NULL. */
-int params_add_body(json_t *params, const char *content_type, const char *body, size_t len, struct err *err);
+/* A body to be read: not one of another content type, and not an empty one. content_type may be NULL. */
+bool params_has_json(const char *content_type, const char *body, size_t len);
+/* Adds the members of an object; what is none adds nothing. Takes parsed, which may be NULL. */
+int params_take_body(json_t *params, json_t *parsed, struct err *err);
 /* A body that is there, and was not read because of its content type. */
 bool params_is_ignored(const char *content_type, const char *body, size_t len);

@@ -11,7 +11,10 @@
 #include "api/version.h"
 #include "base/alloc.h"
 #include "sandbox/lifecycle/pool.h"
+#include "sandbox/observe/denied_calls.h"
 #include "sandbox/observe/sandbox_usage.h"
+#include "sandbox/observe/webhooks.h"
+#include "sandbox/storage/disk_watch.h"
 
 /* Upper ends of the latency buckets, microseconds: from a call that touches memory only to one that runs a program. */
 static const int64_t bucket_us[] = { 100,    250,    500,    1000,    2500,    5000,    10000,    25000,    50000,
@@ -134,11 +137,11 @@ static void write_process(const struct prometheus *p, struct buf *out)
 static void write_sandboxes(const struct prometheus *p, struct buf *out)
 {
     const struct manager *m = p->m;
-    uint64_t n[SANDBOX_EXPIRED + 1] = { 0 };
+    uint64_t n[SANDBOX_STATUSES] = { 0 };
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
         n[((const struct sandbox *)it.value)->status]++;
     head(out, "iii_sandboxes", "gauge", "Sandboxes by status.");
-    for (int st = 0; st <= SANDBOX_EXPIRED; st++)
+    for (int st = 0; st < SANDBOX_STATUSES; st++)
         (void)buf_addf(out, "iii_sandboxes{status=\"%s\"} %llu\n", sandbox_status_name((enum sandbox_status)st),
                        (unsigned long long)n[st]);
     one(out, "iii_sandboxes_creating", false, "Sandboxes being made.", m->n_creating);
@@ -146,6 +149,23 @@ static void write_sandboxes(const struct prometheus *p, struct buf *out)
     one(out, "iii_sandboxes_created_total", true, "Sandboxes made since the start.", (double)m->total_created);
     one(out, "iii_sandboxes_killed_total", true, "Sandboxes killed since the start.", (double)m->total_killed);
     one(out, "iii_sandboxes_expired_total", true, "Sandboxes expired since the start.", (double)m->total_expired);
+    const struct webhook_queue_counts hooks = webhooks_counts(m->webhooks);
+    head(
+        out, "iii_webhook_deliveries_total", "counter",
+        "Messages to webhooks by outcome: delivered, dead (all attempts failed), dropped (no room); failed: attempts.");
+    const struct {
+        const char *outcome;
+        int64_t n;
+    } outcomes[] = { { "delivered", hooks.delivered },
+                     { "failed", hooks.failed },
+                     { "dead", hooks.died },
+                     { "dropped", hooks.dropped } };
+    for (size_t i = 0; i < sizeof(outcomes) / sizeof(*outcomes); i++)
+        (void)buf_addf(out, "iii_webhook_deliveries_total{outcome=\"%s\"} %lld\n", outcomes[i].outcome,
+                       (long long)outcomes[i].n);
+    head(out, "iii_webhook_messages", "gauge", "Messages to webhooks that wait, and dead letters.");
+    (void)buf_addf(out, "iii_webhook_messages{state=\"pending\"} %lld\niii_webhook_messages{state=\"dead\"} %lld\n",
+                   (long long)hooks.pending, (long long)hooks.dead);
     JSON_OWNED pool = pool_status(m->pool);
     one(out, "iii_pool_ready", false, "Warm sandboxes ready.", json_get_num(pool, "ready", 0));
 }
@@ -241,12 +261,31 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     }
 }
 
+/* Names of tenants are letters, digits and a few signs. */
+static void write_tenants(const struct prometheus *p, struct buf *out)
+{
+    const char *tenant;
+    json_t *bytes;
+    JSON_OWNED all = disk_watch_tenants(p->m->disk_watch);
+    head(out, "iii_tenant_disk_bytes", "gauge", "Disk of a tenant's sandboxes and volumes, as last counted.");
+    json_object_foreach(all, tenant, bytes)(void)
+        buf_addf(out, "iii_tenant_disk_bytes{tenant=\"%s\"} %lld\n", tenant, (long long)json_integer_value(bytes));
+}
+
+static void write_call(void *arg, const char *call, uint64_t count)
+{
+    (void)buf_addf(arg, "iii_syscalls_denied_total{call=\"%s\"} %llu\n", call, (unsigned long long)count);
+}
+
 int prometheus_write(const struct prometheus *p, const struct prometheus_extra *extra, size_t n, struct buf *out)
 {
     head(out, "iii_build_info", "gauge", "Always 1; the version is its label.");
     (void)buf_addf(out, "iii_build_info{version=\"%s\"} 1\n", API_VERSION);
     write_process(p, out);
     write_sandboxes(p, out);
+    write_tenants(p, out);
+    head(out, "iii_syscalls_denied_total", "counter", "System calls of sandboxes that were denied, by call.");
+    denied_calls_each(p->m->denied_calls, write_call, out);
     for (size_t i = 0; i < n; i++)
         one(out, extra[i].name, extra[i].is_counter, extra[i].help, (double)extra[i].value);
     head(out, "iii_requests_total", "counter", "Calls by operation and HTTP status.");

@@ -16,7 +16,9 @@
 #include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/console_session.h"
 #include "api/handlers.h"
+#include "api/preview.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "sandbox/net/ports.h"
@@ -29,7 +31,9 @@
 #define UPLOAD_MARK 65536
 #define UPLOAD_MAX  (512 * 1024) /* head, and the pieces of one read */
 #define HEAD_MAX    (128 * 1024)
-#define LEFT_STATUS 499 /* in the audit log: the client left before there was an answer */
+/* What a page may do that shares the API's origin: no storage, no cookies, no credentials of that origin. */
+#define PATH_FORM_POLICY "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts"
+#define LEFT_STATUS      499 /* in the audit log: the client left before there was an answer */
 
 struct exchange {
     struct exchange *prev, *next;
@@ -44,6 +48,7 @@ struct exchange {
     int status; /* as answered; 0: not yet */
     bool wants_upgrade, is_chunked, is_held;
     bool is_admitted; /* a token was asked for */
+    bool is_preview;  /* an origin of its own; otherwise the application shares that of the API */
     size_t owed;      /* response bytes to credit once the client has read on */
 };
 
@@ -58,6 +63,7 @@ struct target {
     char id[IDENT_MAX];
     uint16_t port;
     const char *rest; /* sub-path, "" when there is none */
+    bool is_preview;  /* it was named by the host, not by the path */
 };
 
 struct raw_proxy_config raw_proxy_config(const struct sandbox *s)
@@ -175,6 +181,10 @@ static bool is_passed_back(const struct exchange *x, const struct http_reply *re
         return false; /* ours are set by the server's own rules */
     if (*x->cors && strcasecmp(name, "access-control-allow-origin") == 0)
         return false;
+    /* On the API's own origin a page inside could otherwise set cookies for it and put a service worker before it. */
+    if (!x->is_preview && (strcasecmp(name, "set-cookie") == 0 || strcasecmp(name, "service-worker-allowed") == 0 ||
+                           strcasecmp(name, "clear-site-data") == 0))
+        return false;
     return !raw_proxy_is_hop(name) && !reply_names(reply, name);
 }
 
@@ -187,6 +197,8 @@ static void on_head(void *arg, const struct http_reply *reply)
     for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++)
         if (is_passed_back(x, reply, name))
             http_req_add_header(x->req, name, value);
+    if (!x->is_preview) /* its scripts run in an origin that is nobody's */
+        http_req_add_header(x->req, "Content-Security-Policy", PATH_FORM_POLICY);
     x->status = http_reply_status(reply);
     http_req_begin(x->req, http_reply_status(reply), NULL, length && !is_chunked ? strtoll(length, NULL, 10) : -1);
 }
@@ -283,7 +295,13 @@ static void on_upload_drain(void *arg)
 static bool is_passed_in(const struct exchange *x, const char *name, const char *value)
 {
     static const char *const ours[] = {
-        "host",           "expect", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix",
+        "host",
+        "expect",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "x-forwarded-prefix",
+        CONSOLE_SESSION_PROOF,
         "content-length", /* a Connection header that names it may not take it away: its body would be read as a request
                            */
     };
@@ -297,16 +315,47 @@ static bool is_passed_in(const struct exchange *x, const char *name, const char 
     return !raw_proxy_is_hop(name) && !request_names(x->req, name);
 }
 
-static int make_head(struct exchange *x, const struct target *t, struct buf *out)
+/* A Cookie header without the cookies of this server. */
+static int add_cookies(const char *value, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf kept = BUF_INIT(HEAD_MAX);
+    int r = 0;
+    for (const char *at = value; r == 0 && *at; at += strcspn(at, ";"), at += *at == ';') {
+        at += strspn(at, " ");
+        size_t len = strcspn(at, ";");
+        size_t name = strcspn(at, "=;");
+        if (len > 0 && !preview_is_own_cookie(at, name) && !console_session_is_cookie(at, name))
+            r = buf_addf(&kept, "%s%.*s", kept.len ? "; " : "", (int)len, at);
+    }
+    return r < 0 || kept.len == 0 ? r : buf_addf(out, "Cookie: %s\r\n", buf_text(&kept));
+}
+
+static int add_header(const struct exchange *x, const struct target *t, bool is_local, const char *name,
+                      const char *value, struct buf *out)
+{
+    if (!is_passed_in(x, name, value))
+        return 0;
+    if (strcasecmp(name, "cookie") == 0)
+        return add_cookies(value, out);
+    if (is_local && strcasecmp(name, "origin") == 0 && strcmp(value, "null") != 0)
+        return buf_addf(out, "Origin: http://localhost:%u\r\n", t->port);
+    return buf_addf(out, "%s: %s\r\n", name, value);
+}
+
+static int make_head(struct exchange *x, const struct target *t, const struct sandbox *s, struct buf *out)
 {
     struct http_req *q = x->req;
     const char *name, *value, *query = http_req_query(q), *length = http_req_header(q, "content-length");
-    int r = buf_addf(out, "%s %s%s%s%s HTTP/1.1\r\nHost: localhost:%u\r\n", http_req_method(q), *t->rest ? "" : "/",
-                     t->rest, *query ? "?" : "", query, t->port);
-    for (size_t i = 0; r == 0 && http_req_header_at(q, i, &name, &value); i++)
-        if (is_passed_in(x, name, value))
-            r = buf_addf(out, "%s: %s\r\n", name, value);
     const char *before = http_req_header(q, "x-forwarded-for"), *host = http_req_header(q, "host");
+    bool is_local = !t->is_preview || preview_rewrites_host(s, t->port);
+    int r = buf_addf(out, "%s %s%s%s%s HTTP/1.1\r\n", http_req_method(q), *t->rest ? "" : "/", t->rest,
+                     *query ? "?" : "", query);
+    if (r == 0 && is_local)
+        r = buf_addf(out, "Host: localhost:%u\r\n", t->port);
+    else if (r == 0)
+        r = buf_addf(out, "Host: %s\r\n", host);
+    for (size_t i = 0; r == 0 && http_req_header_at(q, i, &name, &value); i++)
+        r = add_header(x, t, t->is_preview && is_local, name, value, out);
     const char *peer = http_req_peer(q), *colon = strrchr(peer, ':');
     int peer_len = colon ? (int)(colon - peer) : (int)strlen(peer);
     if (r == 0)
@@ -314,8 +363,9 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
     if (r == 0 && host)
         r = buf_addf(out, "X-Forwarded-Host: %s\r\n", host);
     if (r == 0)
-        r = buf_addf(out, "X-Forwarded-Proto: http\r\nX-Forwarded-Prefix: %s%s/%u\r\n", x->proxy->prefix, t->id,
-                     t->port);
+        r = buf_addf(out, "X-Forwarded-Proto: http%s\r\n", *x->proxy->api->settings->tls_cert ? "s" : "");
+    if (r == 0 && !t->is_preview)
+        r = buf_addf(out, "X-Forwarded-Prefix: %s%s/%u\r\n", x->proxy->prefix, t->id, t->port);
     if (r == 0 && x->is_chunked)
         r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
     if (r == 0 && length)
@@ -329,9 +379,16 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
 
 /* --- the entry point --- */
 
-/* "/sandbox/proxy/<id>/<port>[/…]". false when the path has another form. */
-static bool parse_target(const struct raw_proxy *p, const char *path, struct target *ret)
+/* A preview's host name, or "/sandbox/proxy/<id>/<port>[/…]". false when it is neither. */
+static bool parse_target(const struct raw_proxy *p, const struct http_req *r, struct target *ret)
 {
+    const char *path = http_req_path(r), *host = http_req_header(r, "host");
+    struct preview_target named;
+    if (host && preview_parse(host, p->api->settings->preview_domain, &named)) {
+        *ret = (struct target){ .port = named.port, .rest = path, .is_preview = true };
+        memcpy(ret->id, named.id, sizeof(ret->id));
+        return true;
+    }
     size_t prefix = strlen(p->prefix);
     if (strncmp(path, p->prefix, prefix) != 0)
         return false;
@@ -354,15 +411,22 @@ static bool parse_target(const struct raw_proxy *p, const char *path, struct tar
 /* All but the envelope, which is a row of the table: POST exactly at /proxy/:id/:port. */
 static bool claims(void *arg, struct http_req *r)
 {
-    struct target t;
-    return parse_target(arg, http_req_path(r), &t) && (*t.rest || strcmp(http_req_method(r), "POST") != 0);
+    struct target t = { 0 };
+    return parse_target(arg, r, &t) && (*t.rest || strcmp(http_req_method(r), "POST") != 0);
+}
+
+/* Every path of a preview's host is the application's. */
+static bool is_preview(void *arg, struct http_req *r)
+{
+    const struct raw_proxy *p = arg;
+    return preview_is_one(p->api, r);
 }
 
 static int check(const struct raw_proxy *p, const struct target *t, const struct sandbox *s, struct err *err)
 {
     uint64_t running = 0;
     int e = sandbox_need_running(s, err);
-    if (e == 0)
+    if (e == 0 && !t->is_preview)
         e = ports_need(s, t->port, err);
     for (struct exchange *x = p->exchanges; x; x = x->next)
         running += strcmp(x->sandbox_id, s->id) == 0;
@@ -391,10 +455,11 @@ static int exchange_start(struct call *c, const struct target *t, struct sandbox
     *x = (struct exchange){ .proxy = p,
                             .req = http_req_ref(r),
                             .call = c,
-                            .cors = xstrdup(raw_proxy_config(s).cors),
+                            .cors = xstrdup(t->is_preview ? "" : raw_proxy_config(s).cors),
                             .wants_upgrade = upgrade_of(r) != NULL,
                             .is_chunked = http_req_header(r, "transfer-encoding") != NULL,
                             .is_admitted = call_who(c),
+                            .is_preview = t->is_preview,
                             .next = p->exchanges };
     memcpy(x->sandbox_id, s->id, sizeof(x->sandbox_id));
     if (x->is_admitted)
@@ -402,8 +467,8 @@ static int exchange_start(struct call *c, const struct target *t, struct sandbox
     if (x->next)
         x->next->prev = x;
     p->exchanges = x;
-    int e =
-        make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to forward") : 0;
+    int e = make_head(x, t, s, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to forward")
+                                          : 0;
     if (e == 0)
         e = upstream_new(s, &plan, &events, x, &x->up, err);
     if (e < 0) {
@@ -423,9 +488,44 @@ void api_proxy_raw(struct call *c)
     struct target t = { 0 };
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_sandbox(c);
-    if (s && (!parse_target(p, http_req_path(call_http(c)), &t) || check(p, &t, s, &err) < 0 ||
-              exchange_start(c, &t, s, &err) < 0))
+    if (s && (!parse_target(p, call_http(c), &t) || check(p, &t, s, &err) < 0 || exchange_start(c, &t, s, &err) < 0))
         call_fail(c, &err);
+}
+
+static void start_call(const struct raw_proxy *p, struct http_req *r, const struct target *t, struct caller *who)
+{
+    json_t *params = json_pack("{s:s, s:i, s:s}", "id", t->id, "port", t->port, "method", http_req_method(r));
+    const struct sandbox *s = manager_find(p->api->manager, t->id, NULL);
+    struct call *c =
+        call_new(p->api, &spec_ops[admission_is_read(r) ? OP_ID_proxy_raw_read : OP_ID_proxy_raw], params, r, who);
+    if (s && !t->is_preview && ports_need(s, t->port, NULL) < 0)
+        call_let_sleep(c); /* anyone may ask for a port: only one that is exposed wakes it */
+    call_start(c);
+}
+
+static void preview_request(const struct raw_proxy *p, struct http_req *r, const struct target *t)
+{
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    struct err err = ERR_INIT;
+    struct preview_target named = { .port = t->port };
+    memcpy(named.id, t->id, sizeof(named.id));
+    int e = preview_admit(p->api->preview, r, &named, manager_find(p->api->manager, t->id, NULL), &who, &err);
+    if (e < 0)
+        admission_refuse(r, &err);
+    else if (e == 0)
+        start_call(p, r, t, who);
+}
+
+/* A page at …/8000 asks for its relative addresses at …/: one that begins there has them below …/8000/. */
+static bool has_been_redirected(const struct raw_proxy *p, struct http_req *r, const struct target *t)
+{
+    if (*t->rest || !admission_is_read(r) || upgrade_of(r))
+        return false;
+    const char *query = http_req_query(r);
+    CLEANUP(free_p) char *to = xasprintf("%s%s/%u/%s%s", p->prefix, t->id, t->port, *query ? "?" : "", query);
+    http_req_add_header(r, "Location", to);
+    http_req_reply(r, 308, "text/plain", "", 0);
+    return true;
 }
 
 /* A sandbox may serve anyone; where it wants a token (requireAuth), the usual rules hold. */
@@ -434,8 +534,14 @@ static bool proxy_request(void *arg, struct http_req *r)
     const struct raw_proxy *p = arg;
     struct target t = { 0 };
     struct err err = ERR_INIT;
-    if (!parse_target(p, http_req_path(r), &t))
+    if (!parse_target(p, r, &t))
         return false;
+    if (t.is_preview) {
+        preview_request(p, r, &t);
+        return true;
+    }
+    if (has_been_redirected(p, r, &t))
+        return true;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     struct sandbox *s = manager_find(p->api->manager, t.id, &err);
     const char *cors = s ? raw_proxy_config(s).cors : "*";
@@ -457,8 +563,7 @@ static bool proxy_request(void *arg, struct http_req *r)
     if (e < 0)
         admission_refuse(r, &err);
     else
-        call_start(
-            call_new(p->api, &spec_ops[from.is_read ? OP_ID_proxy_raw_read : OP_ID_proxy_raw], STEAL(params), r, who));
+        start_call(p, r, &t, who);
     return true;
 }
 
@@ -467,6 +572,8 @@ struct raw_proxy *raw_proxy_new(struct api *a)
     struct raw_proxy *p = xzalloc(sizeof(*p));
     p->api = a;
     p->prefix = xasprintf("/%s/proxy/", a->settings->api_prefix);
+    api_add_entry(a, &(struct api_entry){
+                         .path_prefix = "", .claims = is_preview, .fn = proxy_request, .arg = p, .is_raw = true });
     api_add_entry(a, &(struct api_entry){
                          .path_prefix = p->prefix, .claims = claims, .fn = proxy_request, .arg = p, .is_raw = true });
     return p;

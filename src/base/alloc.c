@@ -1,9 +1,12 @@
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LARGE_BYTES (1 << 20)
 
 static void *must(void *p)
 {
@@ -45,6 +48,17 @@ char *xasprintf(const char *fmt, ...)
         abort();
     va_end(ap);
     return s;
+}
+
+void alloc_large_apart(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+}
+
+void alloc_return(void)
+{
+    (void)malloc_trim(0);
 }
 
 void *try_alloc(size_t size)

@@ -10,4 +10,8 @@ void *xrealloc(void *old, size_t size); /* aborts when out of memory */
 char *xstrdup(const char *s);           /* NULL stays NULL */
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* From now on the kernel gets large blocks back when they are freed. By default a process keeps up to 64 MiB for the
+ * next one, in each of its heaps, once it has freed a large block. */
+void alloc_large_apart(void);
+void alloc_return(void);      /* gives what is free to the kernel; takes a while, so not on the loop */
 void *try_alloc(size_t size); /* zeroed, or NULL */

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void base64_encode(const void *data, size_t len, char *out)
@@ -62,4 +64,18 @@ int base64_decode(const char *text, size_t len, struct buf *out)
             return r;
     }
     return 0;
+}
+
+int base64_decode_url(const char *text, size_t len, struct buf *out)
+{
+    static const char pad[] = "==";
+    CLEANUP(buf_done) struct buf plain = BUF_INIT(len + sizeof(pad));
+    int r = len % 4 == 1 ? -EINVAL : buf_reserve(&plain, len + sizeof(pad) - 1);
+    for (size_t i = 0; r == 0 && i < len; i++) {
+        char c = text[i];
+        r = c == '+' || c == '/' || c == '=' ? -EINVAL : buf_add_char(&plain, c == '-' ? '+' : c == '_' ? '/' : c);
+    }
+    if (r == 0)
+        r = buf_add(&plain, pad, (4 - len % 4) % 4);
+    return r < 0 ? r : base64_decode(buf_text(&plain), plain.len, out);
 }

@@ -1,6 +1,6 @@
-/* The numbers of limits.def by name, as constants: LIMIT_MAX(MEMORY_MB) is (4096), LIMIT_DEFAULT_TEXT(MEMORY_MB) "512".
- * Macros and not an enum, because CPUs are fractions and tables want the default as text. Includes nothing, so that the
- * agent may use it. */
+/* The numbers of limits.def by name, as constants: LIMIT_MAX(MEMORY_MB) is (16777216), LIMIT_DEFAULT_TEXT(MEMORY_MB)
+ * "512". Macros and not an enum, because CPUs are fractions and tables want the default as text. Includes nothing, so
+ * that the agent may use it. */
 #pragma once
 #include "base/limits.def"
 

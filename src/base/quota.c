@@ -14,6 +14,8 @@ static const struct {
     [QUOTA_VOLUMES] = { "volumes", 0, LIMIT_MAX(VOLUMES) },
     [QUOTA_SNAPSHOTS] = { "snapshots", 0, LIMIT_MAX(SNAPSHOTS) },
     [QUOTA_PORTS] = { "ports", 0, LIMIT_MAX(PORT) + 1 },
+    [QUOTA_WEBHOOKS] = { "webhooks", 0, LIMIT_MAX(WEBHOOKS) },
+    [QUOTA_DISK_MB] = { "diskMb", 0, 1e9 },
     [QUOTA_REQUESTS_PER_MINUTE] = { "requestsPerMinute", LIMIT_MIN(RATE_PM), LIMIT_MAX(RATE_PM) },
 };
 
@@ -35,10 +37,10 @@ static int read_one(const char *name, const json_t *value, struct quota *q, stru
         q->max[k] = n;
         return 0;
     }
-    return err_set(
-        err, ERR_INVALID, 0,
-        "quota.%.40s: unknown; quotas are sandboxes, memoryMb, cpus, volumes, snapshots, ports and requestsPerMinute",
-        name);
+    return err_set(err, ERR_INVALID, 0,
+                   "quota.%.40s: unknown; quotas are sandboxes, memoryMb, cpus, volumes, snapshots, ports, webhooks, "
+                   "diskMb and requestsPerMinute",
+                   name);
 }
 
 int quota_read(const json_t *j, struct quota *ret, struct err *err)

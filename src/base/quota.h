@@ -10,6 +10,8 @@ enum quota_kind {
     QUOTA_VOLUMES,
     QUOTA_SNAPSHOTS,
     QUOTA_PORTS,
+    QUOTA_WEBHOOKS,
+    QUOTA_DISK_MB, /* sandboxes, volumes and snapshots, as last counted */
     QUOTA_REQUESTS_PER_MINUTE,
     QUOTA_KINDS
 };

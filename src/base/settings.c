@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -11,6 +12,7 @@
 #define TYPE_STR  's'
 #define TYPE_INT  'i'
 #define TYPE_BOOL 'b'
+#define TYPE_JSON 'j'
 
 const struct settings_row settings_rows[] = {
 #define S(field, type, env, flag, yaml, def, min, max, help) \
@@ -19,6 +21,16 @@ const struct settings_row settings_rows[] = {
 #undef S
     { 0 },
 };
+
+static int64_t within(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+static bool is_text(const struct settings_row *row)
+{
+    return row->type == TYPE_STR || row->type == TYPE_JSON;
+}
 
 static void *slot_of(struct settings *s, const struct settings_row *row)
 {
@@ -35,7 +47,7 @@ void settings_init(struct settings *s)
 void settings_done(struct settings *s)
 {
     for (const struct settings_row *row = settings_rows; row->field; row++) {
-        if (row->type == TYPE_STR) {
+        if (is_text(row)) {
             char **slot = slot_of(s, row);
             free(*slot);
             *slot = NULL;
@@ -45,7 +57,7 @@ void settings_done(struct settings *s)
 
 static size_t size_of(const struct settings_row *row)
 {
-    return row->type == TYPE_STR ? sizeof(char *) : row->type == TYPE_INT ? sizeof(int64_t) : sizeof(bool);
+    return is_text(row) ? sizeof(char *) : row->type == TYPE_INT ? sizeof(int64_t) : sizeof(bool);
 }
 
 void settings_copy(struct settings *to, const struct settings *from)
@@ -53,7 +65,7 @@ void settings_copy(struct settings *to, const struct settings *from)
     memcpy(to, from, sizeof(*to));
     for (const struct settings_row *row = settings_rows; row->field; row++) {
         char **slot = slot_of(to, row);
-        if (row->type == TYPE_STR)
+        if (is_text(row))
             *slot = xstrdup(*slot);
     }
 }
@@ -61,7 +73,7 @@ void settings_copy(struct settings *to, const struct settings *from)
 bool settings_is_same(const struct settings *a, const struct settings *b, const struct settings_row *row)
 {
     const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
-    if (row->type == TYPE_STR)
+    if (is_text(row))
         return strcmp(*(char *const *)x, *(char *const *)y) == 0;
     return memcmp(x, y, size_of(row)) == 0;
 }
@@ -74,10 +86,25 @@ void settings_swap(struct settings *a, struct settings *b, const struct settings
     memcpy(slot_of(b, row), kept, size_of(row));
 }
 
+/* "host" for this row: what the host has, within the limits of its kind; -1: the row has no such value. */
+static int64_t host_value(const struct settings_row *row)
+{
+    int64_t memory_mb = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 1048576;
+    if (row->offset == offsetof(struct settings, max_memory_mb))
+        return within(memory_mb, LIMIT_MIN(HOST_MEMORY_MB), LIMIT_MAX(HOST_MEMORY_MB));
+    if (row->offset == offsetof(struct settings, max_cpus))
+        return within(sysconf(_SC_NPROCESSORS_ONLN), LIMIT_MIN(HOST_CPUS), LIMIT_MAX(HOST_CPUS));
+    if (row->offset == offsetof(struct settings, max_body_mb))
+        return within(memory_mb / 256, LIMIT_MIN(HOST_BODY_MB), LIMIT_MAX(HOST_BODY_MB));
+    if (row->offset == offsetof(struct settings, volume_mb) || row->offset == offsetof(struct settings, shared_disk_mb))
+        return SETTINGS_BY_DISK;
+    return -1;
+}
+
 int settings_set(struct settings *s, const struct settings_row *row, const char *text, struct err *err)
 {
     void *slot = slot_of(s, row);
-    if (row->type == TYPE_STR) {
+    if (is_text(row)) {
         size_t n = strlen(text);
         if (n < (size_t)row->min || n > (size_t)row->max)
             return err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %lld to %lld", row->field, n,
@@ -95,7 +122,12 @@ int settings_set(struct settings *s, const struct settings_row *row, const char 
     }
     char *end;
     errno = 0;
-    long long v = strtoll(text, &end, 10);
+    long long v = strcmp(text, "host") == 0 ? host_value(row) : -1;
+    if (v >= 0) {
+        *(int64_t *)slot = v;
+        return 0;
+    }
+    v = strtoll(text, &end, 10);
     if (errno || end == text || *end || isspace((unsigned char)*text))
         return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is not a whole number", row->field, text);
     if (v < row->min || v > row->max)

@@ -9,6 +9,10 @@
 #define SETTINGS_TYPE_STR  char *
 #define SETTINGS_TYPE_INT  int64_t
 #define SETTINGS_TYPE_BOOL bool
+#define SETTINGS_TYPE_JSON char * /* text; a configuration file may also have it as a mapping */
+
+/* The value of "host" where it comes from the disk of the data folder, which is not known yet: limits_by_disk(). */
+#define SETTINGS_BY_DISK INT64_MAX
 
 struct settings {
 #define S(field, type, env, flag, yaml, def, min, max, help) SETTINGS_TYPE_##type field;
@@ -18,7 +22,7 @@ struct settings {
 
 struct settings_row {
     const char *field, *env, *flag, *yaml, *fallback, *help;
-    char type; /* 's', 'i', 'b' */
+    char type; /* 's', 'i', 'b', 'j' */
     int64_t min, max;
     size_t offset;
 };

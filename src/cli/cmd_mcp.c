@@ -7,7 +7,6 @@
 
 #include "cli/engine_connect.h"
 #include "cli/rest_client.h"
-#include "http/url.h"
 #include "loop/loop.h"
 #include "mcp/mcp_remote.h"
 #include "mcp/mcp_stdio.h"
@@ -63,18 +62,14 @@ int cmd_mcp_run(const struct verbs_args *a)
         return verbs_usage_error(a->verb, "\"%s\": no tool has this name; docs/mcp.md lists them", name);
     struct rest_client link = REST_CLIENT_INIT;
     struct err err = ERR_INIT;
-    struct url u;
     if (rest_client_open(a, &link, &err) < 0)
-        return engine_connect_fail_text(err.msg);
+        return err.code == ERR_INVALID ? verbs_usage_error(a->verb, "%s", err.msg) : engine_connect_fail_text(err.msg);
     char *prefix = strrchr(link.url, '/'); /* "http://localhost:3111" and "sandbox" */
     *prefix++ = '\0';
     struct mcp_remote_where where = { .url = link.url, .prefix = prefix, .token = link.token, .trust = &link.trust };
     int code = 0;
     (void)signal(SIGPIPE, SIG_IGN);
-    if (url_parse_either(where.url, "http", &u) < 0)
-        code = verbs_usage_error(a->verb, "\"%s\" is not an address: http://HOST:PORT or https://HOST:PORT is needed",
-                                 where.url);
-    else if (mcp_serve(&where, choice, &err) < 0)
+    if (mcp_serve(&where, choice, &err) < 0)
         code = engine_connect_fail_text(err.msg);
     rest_client_done(&link);
     return code;

@@ -28,6 +28,7 @@ static int engine_ask(struct wire *w, const char *function, const json_t *payloa
     if (answer.error)
         return engine_connect_fail(answer.error);
     *ret = answer.result ? STEAL(answer.result) : json_object();
+    display_warnings(json_get(*ret, "warnings"));
     return 0;
 }
 
@@ -153,44 +154,9 @@ static int exec_plan(const struct verbs_args *a, struct sandbox_exec_plan *ret)
     return 0;
 }
 
-/* The id of the sandbox with that id or name; 0 with *ret, which the caller frees, or an exit code. */
-static int find_sandbox(struct wire *w, const char *given, char **ret)
-{
-    JSON_OWNED reply = NULL;
-    JSON_OWNED nothing = json_object();
-    int r = engine_ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply);
-    if (r != 0)
-        return r;
-    const json_t *boxes = json_get(reply, "sandboxes");
-    const char *found = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(boxes); i++) {
-        const char *id = json_get_str(json_array_get(boxes, i), "sandbox_id", "");
-        bool is_id = strcmp(id, given) == 0;
-        if (!is_id && strcmp(json_get_str(json_array_get(boxes, i), "name", ""), given) != 0)
-            continue;
-        found = id;
-        count = is_id ? 1 : count + 1;
-        if (is_id)
-            break;
-    }
-    if (count == 1) {
-        *ret = xstrdup(found);
-        return 0;
-    }
-    CLEANUP(free_p)
-    char *text = count ? xasprintf("%zu sandboxes have the name \"%s\": give an id of `iii sandbox list`", count, given)
-                       : xasprintf("no sandbox has the id or name \"%s\": `iii sandbox list` shows them, `iii sandbox "
-                                   "create IMAGE --name %s` makes one",
-                                   given, given);
-    return engine_connect_fail_text(text);
-}
-
-/* is_named: the operand may be a name, too. */
-static int exec_in(const struct verbs_args *a, bool is_terminal, bool is_named)
+static int exec_in(const struct verbs_args *a, bool is_terminal)
 {
     CLEANUP(wire_close_p) struct wire *w = NULL;
-    CLEANUP(free_p) char *id = NULL;
     struct sandbox_exec_plan plan;
     int r = exec_plan(a, &plan);
     if (r != 0)
@@ -198,11 +164,9 @@ static int exec_in(const struct verbs_args *a, bool is_terminal, bool is_named)
     if (a->n_tail == 0 && !is_terminal)
         return verbs_usage_error(a->verb, "no command was given: iii %s ID -- CMD [ARG]...", a->verb->path);
     r = engine_connect_open(a, &w);
-    if (r == 0 && is_named)
-        r = find_sandbox(w, a->words[0], &id);
     if (r != 0)
         return r;
-    plan.id = id ? id : a->words[0];
+    plan.id = a->words[0];
     if (is_terminal)
         return sandbox_terminal_run(w, &plan);
     JSON_OWNED env = sandbox_exec_env(a);
@@ -212,13 +176,13 @@ static int exec_in(const struct verbs_args *a, bool is_terminal, bool is_named)
 
 int cmd_sandbox_exec(const struct verbs_args *a)
 {
-    return exec_in(a, verbs_value(a, "tty") != NULL, false);
+    return exec_in(a, verbs_value(a, "tty") != NULL);
 }
 
 int cmd_sandbox_worker_exec(const struct verbs_args *a)
 {
     bool is_alone = a->n_tail == 0 && isatty(STDIN_FILENO);
-    return exec_in(a, verbs_value(a, "tty") != NULL || is_alone, true);
+    return exec_in(a, verbs_value(a, "tty") != NULL || is_alone);
 }
 
 int cmd_sandbox_run(const struct verbs_args *a)
@@ -288,4 +252,18 @@ int cmd_sandbox_stop(const struct verbs_args *a)
             printf("stopped %s\n", a->words[i]);
     }
     return worst;
+}
+
+void cmd_sandbox_each(const struct verbs_args *a, cmd_sandbox_each_fn *fn, void *arg)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    JSON_OWNED reply = NULL;
+    JSON_OWNED nothing = json_object();
+    if (engine_connect_open(a, &w) != 0 || engine_ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply) != 0)
+        return;
+    const json_t *boxes = json_get(reply, "sandboxes");
+    for (size_t i = 0; i < json_array_size(boxes); i++) {
+        const json_t *box = json_array_get(boxes, i);
+        fn(arg, json_get_str(box, "sandbox_id", ""), json_get_str(box, "name", ""), json_get_str(box, "image", ""));
+    }
 }

@@ -19,6 +19,7 @@
 #include "cli/engine_connect.h"
 #include "cli/rest_client.h"
 #include "http/url.h"
+#include "spec/spec.h"
 #include "store/token_file.h"
 
 #define EXIT_NOT_FOUND 3
@@ -42,6 +43,23 @@ static const char *state_of(const json_t *t)
 {
     int64_t expires = json_get_int(t, "expires", 0);
     return json_get_bool(t, "revoked", false) ? "revoked" : expires && expires <= clock_wall_ms() ? "expired" : "good";
+}
+
+/* "sbx_… exec,files": the one sandbox and the operations that it is for; "all": its role and tenant say it. Caller
+ * frees. */
+static char *scope_of(const json_t *t)
+{
+    CLEANUP(buf_done) struct buf words = BUF_INIT(TOKEN_FILE_OPS_MAX + IDENT_MAX); /* what is beyond is not shown */
+    const json_t *word;
+    size_t i;
+    (void)buf_add_str(&words, json_get_str(t, "sandbox", ""));
+    json_array_foreach(json_get(t, "operations"), i, word)(void)
+        buf_addf(&words, "%s%s",
+                 i           ? ","
+                 : words.len ? " "
+                             : "",
+                 json_string_value(word) ? json_string_value(word) : "");
+    return display_clean(words.len ? buf_text(&words) : "all");
 }
 
 /* --- folder or server --- */
@@ -156,9 +174,11 @@ static int print_one(const struct verbs_args *a, const json_t *t)
     char *name = display_clean(json_get_str(t, "name", "")), *tenant = display_clean(json_get_str(t, "tenant", "-"));
     CLEANUP(free_p) char *quota = json_write(json_get(t, "quota"), NULL);
     CLEANUP(free_p) char *usage = json_get(t, "usage") ? json_write(json_get(t, "usage"), NULL) : NULL;
+    CLEANUP(free_p) char *scope = scope_of(t);
     (void)printf(
-        "id       %s\nname     %s\nrole     %s\ntenant   %s\nstate    %s\ncreated  %s\nexpires  %s\nquota    %s\n",
-        json_get_str(t, "id", ""), name, json_get_str(t, "role", ""), tenant, state_of(t),
+        "id       %s\nname     %s\nrole     %s\ntenant   %s\nscope    %s\nstate    %s\ncreated  %s\nexpires  %s\n"
+        "quota    %s\n",
+        json_get_str(t, "id", ""), name, json_get_str(t, "role", ""), tenant, scope, state_of(t),
         when(json_get_int(t, "created", 0), created), when(json_get_int(t, "expires", 0), expires), quota);
     if (usage)
         (void)printf("usage    %s\n", usage);
@@ -177,16 +197,18 @@ int cmd_token_ls(const struct verbs_args *a)
         display_json(all, stdout);
         return 0;
     }
-    (void)printf("%s%-28s  %-20s  %-9s  %-28s  %-8s  %-16s%s\n", display_on(stdout, DISPLAY_BOLD), "ID", "NAME", "ROLE",
-                 "TENANT", "STATE", "EXPIRES", display_off(stdout));
+    (void)printf("%s%-28s  %-20s  %-9s  %-28s  %-8s  %-16s  %s%s\n", display_on(stdout, DISPLAY_BOLD), "ID", "NAME",
+                 "ROLE", "TENANT", "STATE", "EXPIRES", "SCOPE", display_off(stdout));
     json_array_foreach(all, i, t)
     {
         char expires[32];
         CLEANUP(free_p)
         char *name = display_clean(json_get_str(t, "name", "")),
              *tenant = display_clean(json_get_str(t, "tenant", "-"));
-        (void)printf("%-28s  %-20s  %-9s  %-28s  %-8s  %-16s\n", json_get_str(t, "id", ""), name,
-                     json_get_str(t, "role", ""), tenant, state_of(t), when(json_get_int(t, "expires", 0), expires));
+        CLEANUP(free_p) char *scope = scope_of(t);
+        (void)printf("%-28s  %-20s  %-9s  %-28s  %-8s  %-16s  %s\n", json_get_str(t, "id", ""), name,
+                     json_get_str(t, "role", ""), tenant, state_of(t), when(json_get_int(t, "expires", 0), expires),
+                     scope);
     }
     return 0;
 }
@@ -263,28 +285,61 @@ static int read_expiry(const struct verbs_args *a, int64_t *ret, struct err *err
     return 0;
 }
 
-static int create_by_rest(const struct verbs_args *a, const json_t *quota, int64_t expires, json_t **ret,
-                          struct err *err)
+/* What the command line asks for. */
+struct wanted {
+    const char *name;
+    json_t *quota, *operations; /* operations NULL: all */
+    int64_t expires;
+};
+
+static void wanted_done(struct wanted *w)
 {
-    static const char *const texts[] = { "role", "tenant" };
-    JSON_OWNED body = json_pack("{s:s, s:O}", "name", a->words[0], "quota", quota);
+    json_decref(w->quota);
+    json_decref(w->operations);
+}
+
+static int read_wanted(const struct verbs_args *a, struct wanted *w, struct err *err)
+{
+    const char *words = verbs_value(a, "operations"), *sandbox = verbs_value(a, "sandbox");
+    w->name = a->n_words ? a->words[0] : sandbox;
+    if (!w->name)
+        return err_set(err, ERR_INVALID, 0, "give the token a NAME");
+    if (words && spec_check_words(words, err) < 0)
+        return -EINVAL;
+    w->operations = words ? json_array() : NULL;
+    for (size_t len; words && *words; words += len + (words[len] == ',')) {
+        len = strcspn(words, ",");
+        (void)json_array_append_new(w->operations, json_stringn(words, len));
+    }
+    w->quota = json_object();
+    int r = read_quota(a, w->quota, err);
+    return r < 0 ? r : read_expiry(a, &w->expires, err);
+}
+
+static int create_by_rest(const struct verbs_args *a, const struct wanted *w, json_t **ret, struct err *err)
+{
+    static const char *const texts[] = { "role", "tenant", "sandbox" };
+    JSON_OWNED body = json_pack("{s:s, s:O, s:O*}", "name", w->name, "quota", w->quota, "operations", w->operations);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (verbs_value(a, texts[i]))
             (void)json_object_set_new(body, texts[i], json_string(verbs_value(a, texts[i])));
-    if (expires)
-        (void)json_object_set_new(body, "expires", json_integer(expires));
+    if (w->expires)
+        (void)json_object_set_new(body, "expires", json_integer(w->expires));
     return ask_server(a, &(struct rest_client_request){ .method = "POST", .path = "/tokens", .body = body }, ret, err);
 }
 
-static int create_here(const struct verbs_args *a, const json_t *quota, int64_t expires, json_t **ret, struct err *err)
+static int create_here(const struct verbs_args *a, const struct wanted *w, json_t **ret, struct err *err)
 {
     struct token_file_token t;
     char secret[TOKEN_FILE_SECRET_MAX] = "";
-    struct token_file_wish wish = {
-        .name = a->words[0], .role = verbs_value(a, "role"), .tenant = verbs_value(a, "tenant"), .expires = expires
-    };
+    struct token_file_wish wish = { .name = w->name,
+                                    .role = verbs_value(a, "role"),
+                                    .tenant = verbs_value(a, "tenant"),
+                                    .sandbox = verbs_value(a, "sandbox"),
+                                    .operations = w->operations,
+                                    .expires = w->expires };
     CLEANUP(free_p) char *dir = data_folder_of(a);
-    int r = quota_read(quota, &wish.quota, err);
+    int r = quota_read(w->quota, &wish.quota, err);
     if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST) /* also before the server's first start */
         r = err_set(err, err_from_errno(errno), errno, "data folder %s", dir);
     if (r == 0)
@@ -297,13 +352,10 @@ static int create_here(const struct verbs_args *a, const json_t *quota, int64_t 
 int cmd_token_create(const struct verbs_args *a)
 {
     struct err err = ERR_INIT;
-    JSON_OWNED quota = json_object();
     JSON_OWNED made = NULL;
-    int64_t expires;
-    int r = read_quota(a, quota, &err);
+    CLEANUP(wanted_done) struct wanted w = { 0 };
+    int r = read_wanted(a, &w, &err);
     if (r == 0)
-        r = read_expiry(a, &expires, &err);
-    if (r == 0)
-        r = server_of(a) ? create_by_rest(a, quota, expires, &made, &err) : create_here(a, quota, expires, &made, &err);
+        r = server_of(a) ? create_by_rest(a, &w, &made, &err) : create_here(a, &w, &made, &err);
     return r < 0 ? token_fail(&err) : print_new(a, made);
 }

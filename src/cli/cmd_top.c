@@ -21,7 +21,9 @@ enum { SHOWN_MAX = 200, FRAME_ROWS = 4, USUAL_ROWS = 24 };
 struct top {
     const struct verbs_args *a;
     struct rest_client link;
-    const char *box; /* its processes; NULL: all sandboxes */
+    const char *box;                     /* its processes; NULL: sandboxes */
+    json_t *only;                        /* ids of the sandboxes to show; empty: all */
+    struct operation_output_style style; /* of tables */
     bool is_live, is_raw;
     struct termios before;
     int signals; /* signalfd, or -1 */
@@ -74,6 +76,8 @@ static int draw_boxes(struct top *t)
         CLEANUP(rest_client_answer_done) struct rest_client_answer one = { 0 };
         struct err err = ERR_INIT;
         const json_t *box = json_array_get(items, i);
+        if (json_object_size(t->only) > 0 && !json_object_get(t->only, json_get_str(box, "id", "")))
+            continue;
         JSON_OWNED which = json_pack("{s:s}", "id", json_get_str(box, "id", ""));
         int r = rest_client_op(&t->link,
                                &(struct rest_client_call){ .op = &spec_ops[OP_ID_metrics_sandbox], .params = which },
@@ -81,7 +85,7 @@ static int draw_boxes(struct top *t)
         if (r == 0 && one.status < 400)
             (void)json_array_append_new(rows, row_of(box, one.body));
     }
-    if (verbs_value(t->a, "json")) {
+    if (verbs_wants_json(t->a)) {
         display_json(rows, stdout);
         return 0;
     }
@@ -91,7 +95,7 @@ static int draw_boxes(struct top *t)
     if (json_array_size(rows) == 0)
         (void)puts("No active sandboxes");
     else
-        operation_output_table(NULL, rows, stdout);
+        operation_output_table(rows, &t->style, stdout);
     return 0;
 }
 
@@ -158,31 +162,55 @@ static bool wait_next(const struct top *t, int wait_ms)
     return key != 'q' && key != 'Q';
 }
 
-int cmd_top_run(const struct verbs_args *a)
+/* Draws until the user leaves, the count is reached or a call fails. */
+static int top_loop(struct top *t, long long interval_s, long long count)
 {
-    struct top t = { .a = a, .link = REST_CLIENT_INIT, .box = a->n_words > 0 ? a->words[0] : NULL, .signals = -1 };
-    long long interval_s = 2, count = 0;
-    if (verbs_number(a, "interval", 1, 3600, &interval_s) < 0 || verbs_number(a, "count", 1, 1000000, &count) < 0)
-        return a->program->usage_exit;
-    int code = operation_verb_link(a, &t.link);
+    int code = operation_output_style(t->a, &t->style);
+    code = code ? code : operation_verb_link(t->a, &t->link);
+    for (int i = 0; code == 0 && !t->box && i < t->a->n_words; i++) {
+        CLEANUP(rest_client_answer_done) struct rest_client_answer box = { 0 };
+        code = operation_verb_get(&t->link, t->a->words[i], &box);
+        (void)json_object_set_new(t->only, json_get_str(box.body, "id", "?"), json_true());
+    }
     if (code != 0)
         return code;
-    t.is_live = isatty(STDOUT_FILENO) && !verbs_value(a, "json");
-    if (!t.is_live && count == 0)
+    t->is_live = isatty(STDOUT_FILENO) && !t->link.is_json && count != 1;
+    if (!t->is_live && count == 0)
         count = 1; /* no terminal, nobody could leave the view */
-    if (t.is_live)
-        screen_enter(&t);
+    if (t->is_live)
+        screen_enter(t);
     for (long long i = 1; code == 0; i++) {
         struct winsize size;
         bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > FRAME_ROWS;
-        t.room = (is_known ? size.ws_row : USUAL_ROWS) - FRAME_ROWS;
-        code = t.box ? draw_processes(&t) : draw_boxes(&t);
-        if (fflush(stdout) == EOF || (count && i >= count) || code != 0 || !wait_next(&t, (int)interval_s * 1000))
+        t->room = (is_known ? size.ws_row : USUAL_ROWS) - FRAME_ROWS;
+        code = t->box ? draw_processes(t) : draw_boxes(t);
+        if (fflush(stdout) == EOF || (count && i >= count) || code != 0 || !wait_next(t, (int)interval_s * 1000))
             break;
     }
-    screen_leave(&t);
-    if (t.failed_r < 0 || t.failed.status >= 400)
-        code = operation_verb_verdict(&t.link, &t.failed, t.failed_r, &t.err);
-    rest_client_done(&t.link);
+    screen_leave(t);
+    if (t->failed_r < 0 || t->failed.status >= 400)
+        code = operation_verb_verdict(&t->link, &t->failed, t->failed_r, &t->err);
     return code;
+}
+
+static int top_with(const struct verbs_args *a, const char *box, long long count)
+{
+    struct top t = { .a = a, .link = REST_CLIENT_INIT, .box = box, .only = json_object(), .signals = -1 };
+    long long interval_s = 2;
+    int code = a->program->usage_exit;
+    if (verbs_number(a, "interval", 1, 3600, &interval_s) >= 0 && verbs_number(a, "count", 1, 1000000, &count) >= 0)
+        code = top_loop(&t, interval_s, count);
+    rest_client_done(&t.link);
+    json_decref(t.only);
+    return code;
+}
+
+int cmd_top_run(const struct verbs_args *a)
+{
+    return top_with(a, a->n_words > 0 ? a->words[0] : NULL, 0);
+}
+
+int cmd_top_stats(const struct verbs_args *a)
+{
+    return top_with(a, NULL, verbs_value(a, "no-stream") ? 1 : 0);
 }

@@ -4,3 +4,4 @@
 #include "cli/verbs.h"
 
 verbs_fn cmd_top_run;
+verbs_fn cmd_top_stats; /* only sandboxes, of which the operands choose */

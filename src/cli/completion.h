@@ -1,5 +1,6 @@
-/* `iii completion SHELL`: scripts for bash, zsh and fish, generated from the table. May include: base/, cli/. */
+/* Shell completion: scripts that ask this program, and its answers. May include: base/, spec/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 
-int completion_run(const struct verbs_args *a);
+verbs_fn completion_run;   /* `iii completion bash|zsh|fish` */
+verbs_fn completion_words; /* `iii __complete -- WORD...`: candidates for the last word, each with a tab and its help */

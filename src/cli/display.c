@@ -70,6 +70,20 @@ const char *display_size(int64_t bytes, char ret[16])
     return ret;
 }
 
+const char *display_span(int64_t ms, const char *ending, char ret[32])
+{
+    static const struct {
+        const char *unit;
+        int64_t s;
+    } units[] = { { "second", 1 }, { "minute", 60 }, { "hour", 3600 }, { "day", 86400 } };
+    size_t i = 0;
+    while (i + 1 < sizeof(units) / sizeof(*units) && ms / 1000 >= 2 * units[i + 1].s)
+        i++;
+    int64_t n = ms / 1000 / units[i].s;
+    (void)snprintf(ret, 32, n > 0 ? "%lld %s%s%s" : "now", (long long)n, units[i].unit, n == 1 ? "" : "s", ending);
+    return ret;
+}
+
 void display_bar_start(struct display_bar *b, const char *label, int64_t total)
 {
     *b = (struct display_bar){
@@ -103,6 +117,15 @@ void display_bar_end(struct display_bar *b)
     if (b->is_drawn)
         (void)fprintf(stderr, "\r\033[K");
     b->is_drawn = false;
+}
+
+void display_warnings(const json_t *warnings)
+{
+    for (size_t i = 0; i < json_array_size(warnings); i++) {
+        const char *text = json_string_value(json_array_get(warnings, i));
+        CLEANUP(free_p) char *clean = display_clean(text ? text : "");
+        (void)fprintf(stderr, "%swarning:%s %s\n", display_on(stderr, DISPLAY_BOLD), display_off(stderr), clean);
+    }
 }
 
 void display_json(const json_t *value, FILE *to)

@@ -17,6 +17,9 @@ const char *display_off(FILE *to);
 char *display_clean(const char *text);
 const char *display_size(int64_t bytes, char ret[16]); /* "12.5 MiB" */
 
+/* "12 seconds", "3 minutes", "2 days" of a time in ms, with ending behind it; "now" when it is none. */
+const char *display_span(int64_t ms, const char *ending, char ret[32]);
+
 /* A progress bar on stderr, redrawn in place; nothing when stderr is not a terminal. */
 struct display_bar {
     const char *label;
@@ -27,5 +30,6 @@ void display_bar_start(struct display_bar *b, const char *label, int64_t total);
 void display_bar_move(struct display_bar *b, int64_t done);
 void display_bar_end(struct display_bar *b); /* erases it */
 
+void display_warnings(const json_t *warnings); /* of a reply, on stderr, a line for each; NULL: nothing */
 /* Pretty JSON as `iii trigger` prints it: two spaces, keys sorted, one newline. */
 void display_json(const json_t *value, FILE *to);

@@ -1,5 +1,7 @@
 #include "cli/duration.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LONGEST_MS 9.0e15 /* exact in a double, and 285,000 years */
@@ -87,5 +89,20 @@ int duration_parse(const char *text, int64_t *ret_ms, struct err *err)
         p = skip_blanks(p + len);
     }
     *ret_ms = (int64_t)(sum + 1e-6); /* 4.2 s is 4199.999… in binary */
+    return 0;
+}
+
+int duration_or_seconds(const char *text, int64_t *ret_ms, struct err *err)
+{
+    char *end;
+    long long seconds = strtoll(text, &end, 10);
+    int64_t ms = 0;
+    if (!*end && *text && seconds > 0 && seconds < INT64_MAX / 2000)
+        ms = seconds * 1000;
+    else if (duration_parse(text, &ms, err) < 0)
+        return -EINVAL;
+    if (ms <= 0)
+        return err_set(err, ERR_INVALID, 0, "\"%.80s\" is not a time above zero", text);
+    *ret_ms = ms;
     return 0;
 }

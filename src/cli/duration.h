@@ -7,3 +7,5 @@
 /* Sum of NUMBER UNIT spans in whole milliseconds, rounded down. A lone "0" is zero; any other number needs a unit.
  * -EINVAL: err tells what is wrong. */
 int duration_parse(const char *text, int64_t *ret_ms, struct err *err);
+/* The same, where a number without a unit is seconds; more than none. */
+int duration_or_seconds(const char *text, int64_t *ret_ms, struct err *err);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/uuid.h"
+#include "cli/display.h"
 
 enum { MESSAGE_MAX = 64 * 1024 * 1024, AGAIN_MS = 200, HANDSHAKE_MS = 10000, HEADER_MAX = 8192 };
 
@@ -69,6 +70,7 @@ static void wire_message(void *arg, struct ws *ws, bool is_text, const char *dat
         a->error = json_incref(json_get(message, "error"));
         a->result = a->error ? NULL : json_incref(json_get(message, "result"));
         a->is_there = true;
+        display_warnings(json_get(message, "warnings")); /* of a result that is not an object */
         wire_wake(w);
     }
 }
@@ -97,7 +99,9 @@ static int dial(struct wire *w, struct err *err)
     (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token ? token : "");
     w->is_lost = false;
     w->why[0] = '\0';
-    const struct ws_target to = { .url = w->url, .headers = headers, .message_max = MESSAGE_MAX, .trust = &w->trust };
+    const struct ws_target to = {
+        .url = w->url, .headers = headers, .message_max = MESSAGE_MAX, .trust = &w->trust, .rule = outgoing_any
+    };
     return ws_dial(w->loop, &to, &engine_events, w, &w->ws, err);
 }
 
@@ -143,12 +147,16 @@ static int connect_engine(struct wire *w, const struct wire_where *where, struct
         /* A refusal is final; a port without a listener is tried again. */
         if (strstr(w->why, "refused: HTTP") || strstr(w->why, "token") || strstr(w->why, "certificate") ||
             strstr(w->why, "TLS"))
-            return err_set(err, ERR_UNAUTHORIZED, 0, "the engine at %s:%u refused the connection: %s", w->host, w->port,
-                           w->why);
+            return err_set(
+                err, ERR_UNAUTHORIZED, 0,
+                "the engine at %s:%u refused the connection: %s; III_ENGINE_TOKEN or III_AUTH_TOKEN is the token",
+                w->host, w->port, w->why);
         if (clock_mono_us() / 1000 + AGAIN_MS >= end_ms)
-            return err_set(err, ERR_TIMEOUT, 0,
-                           "the engine is not running on port %u of %s%s%s (`iii serve` starts one)", w->port, w->host,
-                           *w->why ? ": " : "", w->why);
+            return err_set(
+                err, ERR_TIMEOUT, 0,
+                "the engine is not running on port %u of %s%s%s; `iii serve` starts one, --port, --address or "
+                "III_URL names another",
+                w->port, w->host, *w->why ? ": " : "", w->why);
         timer_set(w->redial, AGAIN_MS, 0);
         loop_run(w->loop);
     }
@@ -287,6 +295,6 @@ int wire_channel(struct wire *w, const json_t *ref, const struct ws_events *even
     if (!is_plain(id) || !is_plain(key) || !is_plain(direction))
         return err_set(err, ERR_INTERNAL, 0, "the engine returned no usable channel");
     CLEANUP(free_p) char *url = xasprintf("%sws/channels/%s?key=%s&dir=%s", w->url, id, key, direction);
-    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = &w->trust };
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = &w->trust, .rule = outgoing_any };
     return ws_dial(w->loop, &to, events, arg, ret, err);
 }

@@ -49,11 +49,18 @@ static int print_line(void *arg, const json_t *event)
 {
     struct watching *w = arg;
     const char *type = json_get_str(event, "type", "");
-    if (verbs_value(w->a, "json"))
+    if (verbs_wants_json(w->a))
         return print_json_line(event);
     if (strcmp(type, "error") == 0)
         return say_error(w, event);
     bool is_err = strcmp(type, "stderr") == 0;
+    if (!w->a->program->is_contract) { /* as it was printed */
+        FILE *to = is_err ? stderr : stdout;
+        operation_output_raw(json_get(event, "data"), to);
+        if (strcmp(type, "end") != 0)
+            (void)fputc('\n', to);
+        return fflush(to) == EOF;
+    }
     (void)printf("%s[%s]%s ", display_on(stdout, is_err ? DISPLAY_BAD : DISPLAY_FAINT), is_err ? "stderr" : "stdout",
                  display_off(stdout));
     if (json_is_string(json_get(event, "data")))
@@ -70,12 +77,9 @@ int follow_logs(const struct verbs_args *a)
     JSON_OWNED params = json_pack("{s:s, s:i, s:b}", "id", a->words[0], "tail", 100, "follow", 0);
     if (!params)
         return engine_connect_fail_text("the id is not UTF-8");
-    int code = operation_args_take(a, params);
-    if (code == 0)
-        code = operation_verb_link(a, &link);
-    JSON_OWNED box = json_pack("{s:s}", "id", a->words[0]);
-    if (code == 0)
-        code = operation_verb_call(&link, &spec_ops[OP_ID_sandbox_get], box, &found);
+    int code = operation_args_take(a, params, NULL);
+    code = code ? code : operation_verb_link(a, &link);
+    code = code ? code : operation_verb_get(&link, a->words[0], &found);
     return code != 0 ? code : follow_stream(&w, &link, a->verb->op, params, print_line);
 }
 
@@ -86,7 +90,7 @@ static int print_happening(void *arg, const json_t *event)
     struct watching *w = arg;
     if (w->box && strcmp(json_get_str(event, "sandboxId", ""), w->box) != 0)
         return 0;
-    if (verbs_value(w->a, "json"))
+    if (verbs_wants_json(w->a))
         return print_json_line(event);
     operation_output_event(event, stdout);
     return ferror(stdout);
@@ -99,7 +103,7 @@ int follow_events(const struct verbs_args *a)
     struct watching w = { .a = a, .box = verbs_value(a, "sandbox-id") };
     JSON_OWNED params = json_object();
     int code = a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0])
-                              : operation_args_take(a, params);
+                              : operation_args_take(a, params, NULL);
     if (code == 0 && verbs_value(a, "follow") && (verbs_value(a, "limit") || verbs_value(a, "offset")))
         code = verbs_usage_error(a->verb, "-f shows new events: --limit and --offset are for past ones");
     if (code == 0)
@@ -107,11 +111,16 @@ int follow_events(const struct verbs_args *a)
     if (code != 0)
         return code;
     if (verbs_value(a, "follow")) {
+        CLEANUP(rest_client_answer_done) struct rest_client_answer box = { 0 };
+        code = w.box ? operation_verb_get(&link, w.box, &box) : 0;
+        if (code != 0)
+            return code;
+        w.box = w.box ? json_get_str(box.body, "id", "") : NULL; /* a name was given, perhaps */
         JSON_OWNED filter = json_pack("{s:O*}", "topic", json_object_get(params, "topic"));
         return follow_stream(&w, &link, &spec_ops[OP_ID_stream_events], filter, print_happening);
     }
     code = operation_verb_call(&link, a->verb->op, params, &answer);
-    if (code != 0 || verbs_value(a, "json"))
+    if (code != 0 || verbs_wants_json(a))
         return code != 0 ? code : operation_verb_show(a, a->verb->op, answer.body);
     const json_t *events = json_get(answer.body, "events");
     for (size_t i = json_array_size(events); i > 0; i--) /* newest at the bottom, where people look */
@@ -126,7 +135,7 @@ static int print_sample(void *arg, const json_t *sample)
     struct watching *w = arg;
     if (strcmp(json_get_str(sample, "type", ""), "error") == 0)
         return say_error(w, sample);
-    if (verbs_value(w->a, "json"))
+    if (verbs_wants_json(w->a))
         return print_json_line(sample);
     if (!w->has_header)
         (void)printf("%s%8s %14s %6s %12s %12s%s\n", display_on(stdout, DISPLAY_BOLD), "CPU %", "MEMORY MB", "PIDS",
@@ -147,7 +156,7 @@ int follow_metrics(const struct verbs_args *a)
     struct watching w = { .a = a };
     JSON_OWNED params = json_object();
     bool is_followed = verbs_value(a, "follow");
-    int code = operation_args_take(a, params);
+    int code = operation_args_take(a, params, NULL);
     if (code == 0 && is_followed && a->n_words == 0)
         code = verbs_usage_error(a->verb, "-f follows one sandbox: pass its id, or use `%s top`", a->program->name);
     if (code == 0 && !is_followed && verbs_value(a, "interval"))

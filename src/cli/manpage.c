@@ -8,13 +8,31 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/settings.h"
+#include "base/utf8.h"
 #include "cli/usage.h"
+#include "cli/verb_program.h"
+
+/* A character beyond ASCII, of n bytes, as roff writes it. */
+static void print_wide(FILE *to, const char *text, size_t n)
+{
+    unsigned code = (unsigned char)text[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    (void)fprintf(to, "\\[u%04X]", code);
+}
 
 /* Text for roff: no line may begin with a control character, hyphens stay hyphens when copied. */
 static void print_text(FILE *to, const char *text)
 {
     bool is_start = true;
     for (; *text; text++) {
+        size_t n = utf8_step(text, strlen(text));
+        if (n > 1) {
+            print_wide(to, text, n);
+            text += n - 1;
+            is_start = false;
+            continue;
+        }
         if (is_start && (*text == '.' || *text == '\''))
             (void)fputs("\\&", to);
         if (*text == '\\')
@@ -71,9 +89,9 @@ static void print_options(FILE *to, const struct verbs_verb *v)
     print_option(to, "-h, --help", "Print help");
 }
 
-static void print_dashed(FILE *to, const struct verbs_program *p, const char *path)
+static void print_dashed(FILE *to, const char *name, const char *path)
 {
-    print_text(to, p->name);
+    print_text(to, name);
     (void)fputs(*path ? "\\-" : "", to);
     for (; *path; path++)
         (void)fputs(*path == ' ' || *path == '-' ? "\\-" : (char[]){ *path, '\0' }, to);
@@ -83,14 +101,19 @@ static void print_below(FILE *to, const struct verbs_program *p, const char *par
 {
     (void)fputs(".SH COMMANDS\n", to);
     for (const struct verbs_verb *v = p->rows; v->path; v++) {
-        if (!verbs_is_below(v, parent))
+        bool has_page = !(v->flags & (VERBS_QUIET | VERBS_CONTRACT));
+        if (!verbs_is_below(v, parent) || v->path[0] == '_')
             continue;
-        (void)fputs(v->flags & VERBS_QUIET ? ".TP\n.B " : ".TP\n.BR ", to);
-        if (v->flags & VERBS_QUIET)
-            print_text(to, v->path);
+        (void)fputs(has_page ? ".TP\n.BR " : ".TP\n.B ", to);
+        if (has_page)
+            print_dashed(to, VERB_PROGRAM_NAME, v->path);
         else
-            print_dashed(to, p, v->path);
-        (void)fputs(v->flags & VERBS_QUIET ? "\n" : " (1)\n", to);
+            print_text(to, v->path);
+        (void)fputs(has_page ? " (1)\n" : " ", to);
+        if (!has_page) {
+            print_text(to, v->operands);
+            (void)fputc('\n', to);
+        }
         print_text(to, v->summary);
         (void)fputc('\n', to);
     }
@@ -100,7 +123,7 @@ static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_
 {
     print_title(to, a, v->path);
     (void)fputs(".SH NAME\n", to);
-    print_dashed(to, a->program, v->path);
+    print_dashed(to, a->program->name, v->path);
     (void)fputs(" \\- ", to);
     print_text(to, v->summary);
     (void)fputs("\n.SH SYNOPSIS\n.B ", to);
@@ -176,8 +199,8 @@ int manpage_run(const struct verbs_args *a)
         print_top(stdout, a);
         return 0;
     }
-    int r = write_page(a, a->words[0], NULL);
-    for (const struct verbs_verb *v = a->program->rows; r == 0 && v->path; v++)
+    int r = write_page(a, a->words[0], NULL); /* the only one of `iii-sandbox`: the others are those of `iii` */
+    for (const struct verbs_verb *v = a->program->rows; r == 0 && v->path && !a->program->is_contract; v++)
         r = v->flags & VERBS_QUIET ? 0 : write_page(a, a->words[0], v);
     return r;
 }

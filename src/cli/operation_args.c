@@ -189,12 +189,20 @@ static int take_body(const struct verbs_args *a, const char *given, json_t *para
     return json_object_update(params, body) < 0 ? 1 : 0;
 }
 
-int operation_args_take(const struct verbs_args *a, json_t *params)
+static bool is_listed(const char *const *names, const char *name)
+{
+    while (names && *names && strcmp(*names, name) != 0)
+        names++;
+    return names && *names;
+}
+
+int operation_args_take(const struct verbs_args *a, json_t *params, const char *const *except)
 {
     const char *body = verbs_value(a, "params");
     int r = body && a->verb->op ? take_body(a, body, params) : 0;
     for (size_t i = 0; r == 0 && a->verb->op && i < a->n_given; i++) {
-        const struct field *f = operation_args_field(a->verb->op, a->given[i].option->name);
+        const char *name = a->given[i].option->name;
+        const struct field *f = is_listed(except, name) ? NULL : operation_args_field(a->verb->op, name);
         struct err err = ERR_INIT;
         if (f && operation_args_put(params, f, a->given[i].value, &err) < 0)
             r = verbs_usage_error(a->verb, "%s", err.msg);

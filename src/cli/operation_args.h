@@ -16,9 +16,9 @@ bool operation_args_takes_many(const struct field *f);
 /* Puts one text into params: lists, maps and commands grow with each. 0, or -EINVAL with the reason in err, which names
  * the argument. */
 int operation_args_put(json_t *params, const struct field *f, const char *text, struct err *err);
-/* Puts all options of a that are fields of its operation, and the content of --params, into params. 0, or an exit code
- * after the error was printed. */
-int operation_args_take(const struct verbs_args *a, json_t *params);
+/* Puts all options of a that are fields of its operation, and the content of --params, into params; except: names of
+ * options that the command reads itself, ended by NULL, or NULL. 0, or an exit code after the error was printed. */
+int operation_args_take(const struct verbs_args *a, json_t *params, const char *const *except);
 /* Reads standard input, or a file, up to the largest request. 0 with text the caller frees, or -1 after the error was
  * printed. */
 int operation_args_slurp(const char *path, char **ret, size_t *ret_len);

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "cli/display.h"
 
-enum { COLUMNS_MAX = 32, NAME_MAX_BYTES = 64, LEAST_WIDTH = 12 };
+enum { COLUMNS_MAX = 32, NAME_MAX_BYTES = 64, LEAST_WIDTH = 8 };
 
 /* --- single values --- */
 
@@ -122,12 +122,12 @@ static const json_t *resolve(const json_t *schema)
 }
 
 /* Whether a column is useful: some row has it, none has a nested value, and it does not repeat the id. */
-static bool is_telling(const json_t *rows, const char *name)
+static bool is_telling(const json_t *rows, const char *name, bool is_wide)
 {
     bool has_one = false, is_other = strcmp(name, "id") == 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *value = json_get(row, name);
-        if (json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0))))
+        if (!is_wide && (json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0)))))
             return false;
         has_one = has_one || value;
         is_other = is_other || !value || !json_equal(value, json_object_get(row, "id"));
@@ -143,7 +143,7 @@ static int letters(const char *text)
     return n;
 }
 
-/* On a terminal the widest columns shrink until a row fits on a line. */
+/* On a terminal the widest columns shrink until a row fits on a line; the first, which names the row, does not. */
 static void squeeze(struct table *t, FILE *to)
 {
     struct winsize size;
@@ -151,12 +151,12 @@ static void squeeze(struct table *t, FILE *to)
         return;
     for (;;) {
         int sum = 0;
-        size_t widest = 0;
+        size_t widest = 1;
         for (size_t c = 0; c < t->n; c++) {
             sum += t->widths[c] + 2;
-            widest = t->widths[c] > t->widths[widest] ? c : widest;
+            widest = c > 1 && t->widths[c] > t->widths[widest] ? c : widest;
         }
-        if (t->n == 0 || sum - 2 <= size.ws_col || t->widths[widest] <= LEAST_WIDTH)
+        if (t->n < 2 || sum - 2 <= size.ws_col || t->widths[widest] <= LEAST_WIDTH)
             return;
         t->widths[widest]--;
     }
@@ -197,7 +197,7 @@ static void print_rows(const struct table *t, FILE *to)
     }
 }
 
-static void print_table(const json_t *schema, const json_t *rows, FILE *to)
+static void print_table(const json_t *schema, const json_t *rows, const struct operation_output_style *style, FILE *to)
 {
     struct table t = { .n_rows = json_array_size(rows) };
     const json_t *properties = schema ? json_get(resolve(schema), "properties") : json_array_get(rows, 0);
@@ -206,7 +206,7 @@ static void print_table(const json_t *schema, const json_t *rows, FILE *to)
     json_object_foreach((json_t *)(uintptr_t)properties, name, kind)
     {
         const char *type = json_get_str(resolve(kind), "type", "");
-        bool is_plain = t.n_rows ? is_telling(rows, name) : strcmp(type, "object") != 0;
+        bool is_plain = t.n_rows ? is_telling(rows, name, style->is_wide) : strcmp(type, "object") != 0;
         if (!is_plain || t.n == COLUMNS_MAX)
             continue;
         heading(name, t.heads[t.n]);
@@ -221,7 +221,8 @@ static void print_table(const json_t *schema, const json_t *rows, FILE *to)
             t.widths[c] = letters(text) > t.widths[c] ? letters(text) : t.widths[c];
         }
     }
-    squeeze(&t, to);
+    if (!style->is_whole)
+        squeeze(&t, to);
     if (t.n > 0)
         print_rows(&t, to);
     for (size_t i = 0; i < t.n_rows * t.n; i++)
@@ -229,9 +230,9 @@ static void print_table(const json_t *schema, const json_t *rows, FILE *to)
     free(t.cells);
 }
 
-void operation_output_table(const char *schema, const json_t *rows, FILE *to)
+void operation_output_table(const json_t *rows, const struct operation_output_style *style, FILE *to)
 {
-    print_table(schema ? spec_schema(schema) : NULL, rows, to);
+    print_table(NULL, rows, style, to);
 }
 
 /* --- replies --- */
@@ -308,7 +309,7 @@ static int print_text_answer(const json_t *reply, const json_t *text, FILE *to)
     return error != NULL;
 }
 
-static int print_object(const json_t *schema, const json_t *reply, FILE *to)
+static int print_object(const json_t *schema, const json_t *reply, const struct operation_output_style *style, FILE *to)
 {
     const char *list = list_member(schema), *name;
     const json_t *output = json_object_get(reply, "output"), *diff = json_object_get(reply, "diff");
@@ -327,7 +328,7 @@ static int print_object(const json_t *schema, const json_t *reply, FILE *to)
         if (!is_plain_list(reply, list))
             print_pairs(reply, list, to);
         print_table(json_get(resolve(json_get(json_get(schema, "properties"), list)), "items"), json_get(reply, list),
-                    to);
+                    style, to);
         return 0;
     }
     if (!variables)
@@ -340,14 +341,15 @@ static int print_object(const json_t *schema, const json_t *reply, FILE *to)
     return 0;
 }
 
-int operation_output_reply(const char *schema, const json_t *reply, FILE *to)
+int operation_output_reply(const char *schema, const json_t *reply, const struct operation_output_style *style,
+                           FILE *to)
 {
     const json_t *shape = resolve(spec_schema(schema));
     if (json_is_object(reply))
-        return print_object(shape, reply, to);
+        return print_object(shape, reply, style, to);
     if (json_is_array(reply) && json_is_object(json_array_get(reply, 0))) {
         const json_t *items = json_get(shape, "items"), *either = json_get(shape, "anyOf");
-        print_table(items ? items : json_get(json_array_get(either, 0), "items"), reply, to);
+        print_table(items ? items : json_get(json_array_get(either, 0), "items"), reply, style, to);
     } else if (json_is_array(reply)) {
         for (size_t i = 0; i < json_array_size(reply); i++) {
             CLEANUP(free_p) char *text = shown("", json_array_get(reply, i));
@@ -361,6 +363,50 @@ int operation_output_reply(const char *schema, const json_t *reply, FILE *to)
         display_json(reply, to);
     }
     return 0;
+}
+
+/* --- forms --- */
+
+int operation_output_style(const struct verbs_args *a, struct operation_output_style *ret)
+{
+    static const char *const forms[] = { "table", "wide", "json", "name" };
+    const char *given = verbs_value(a, "output");
+    *ret = (struct operation_output_style){ .is_whole = verbs_value(a, "no-trunc") };
+    if (verbs_wants_json(a))
+        ret->form = OPERATION_OUTPUT_JSON;
+    else if (verbs_value(a, "quiet"))
+        ret->form = OPERATION_OUTPUT_NAME;
+    for (size_t i = 0; given && i < sizeof(forms) / sizeof(*forms); i++)
+        if (strcmp(given, forms[i]) == 0) {
+            ret->form = (enum operation_output_form)i;
+            given = NULL;
+        }
+    ret->is_wide = ret->form == OPERATION_OUTPUT_WIDE;
+    ret->is_whole = ret->is_whole || ret->is_wide;
+    return given ? verbs_usage_error(a->verb, "-o: \"%s\" is not one of table, wide, json and name", given) : 0;
+}
+
+/* The name of a row: its first member, as the schema has them, else its own first. */
+static void print_name(const json_t *schema, const json_t *row, FILE *to)
+{
+    const json_t *properties = json_get(resolve(schema), "properties");
+    void *first = json_object_iter((json_t *)(uintptr_t)(properties ? properties : row));
+    const char *key = first ? json_object_iter_key(first) : "";
+    CLEANUP(free_p) char *text = shown("", json_is_object(row) ? json_object_get(row, key) : row);
+    (void)fprintf(to, "%s\n", text);
+}
+
+void operation_output_names(const char *schema, const json_t *reply, FILE *to)
+{
+    const json_t *shape = resolve(spec_schema(schema)), *items = json_get(shape, "items");
+    const char *list = json_is_object(reply) ? list_member(shape) : NULL;
+    const json_t *rows = list ? json_get(reply, list) : json_is_array(reply) ? reply : NULL;
+    if (list)
+        items = json_get(resolve(json_get(json_get(shape, "properties"), list)), "items");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        print_name(items, json_array_get(rows, i), to);
+    if (!rows)
+        print_name(shape, reply, to);
 }
 
 void operation_output_event(const json_t *event, FILE *to)

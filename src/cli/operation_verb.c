@@ -15,6 +15,7 @@
 #include "cli/engine_connect.h"
 #include "cli/operation_args.h"
 #include "cli/operation_output.h"
+#include "cli/usage.h"
 
 enum { EXIT_SIGNALLED = 128 };
 
@@ -111,21 +112,22 @@ const struct op *operation_verb_find(const char *name)
 
 /* --- calls --- */
 
+/* What to do about an error; iii stands for the program's name. */
 static const char *way_out(int status, const char *error)
 {
     switch (status) {
     case 401:
-        return "give a token: --token SECRET, or III_SANDBOX_TOKEN";
+        return "; give a token: --token SECRET, or III_SANDBOX_TOKEN";
     case 403:
-        return "the token's role or the server does not allow it; an admin sees roles with `iii-sandbox token list`";
+        return strcmp(error, "Invalid token") == 0 ? "; check --token or III_SANDBOX_TOKEN" : "";
     case 404:
-        return strncmp(error, "sandbox ", 8) == 0 ? "`iii-sandbox list` shows the sandboxes that exist" : NULL;
+        return strncmp(error, "sandbox ", 8) == 0 ? "; `iii ps` shows the sandboxes that exist" : "";
     case 429:
-        return "wait, or ask for a higher rate limit";
+        return "; wait, or ask for a higher limit";
     case 413:
-        return "split it: `iii-sandbox exec -i ID 'cat >FILE' <LOCAL` accepts any size";
+        return "; split it: `iii exec -i ID 'cat >FILE' <LOCAL` accepts any size";
     default:
-        return NULL;
+        return "";
     }
 }
 
@@ -150,34 +152,62 @@ static int say_json(const char *error, int status)
     return 1;
 }
 
+/* There is no reply: why, and where the server is looked for. */
+static int say_unreachable(const struct rest_client *l, const struct err *err)
+{
+    CLEANUP(free_p) char *clean = display_clean(err->msg);
+    const char *at = strstr(clean, l->url), *colon = at ? strstr(at, ": ") : NULL; /* behind method and address */
+    bool is_away = err->code == ERR_UPSTREAM || err->code == ERR_TIMEOUT || err->sys;
+    (void)fprintf(stderr, "%serror:%s ", display_on(stderr, DISPLAY_BAD), display_off(stderr));
+    if (is_away && strstr(clean, "certificate"))
+        (void)fprintf(stderr, "%s: %s; --ca-cert or III_CA_CERT is the CA bundle that verifies the server\n", l->server,
+                      colon ? colon + 2 : clean);
+    else if (is_away)
+        (void)fprintf(stderr,
+                      "no server answers at %s: %s; `%s serve` starts one, --server or III_SANDBOX_URL names another\n",
+                      l->server, colon ? colon + 2 : clean, l->program->name);
+    else
+        (void)fprintf(stderr, "%s\n", clean);
+    return 1;
+}
+
 int operation_verb_verdict(const struct rest_client *l, const struct rest_client_answer *answer, int r,
                            const struct err *err)
 {
     if (l->is_json && (r < 0 || answer->status >= 400))
         return say_json(r < 0 ? err->msg : answer->error, r < 0 ? 0 : answer->status);
-    if (r < 0) {
-        CLEANUP(free_p) char *clean = display_clean(err->msg);
-        bool is_away = err->code == ERR_UPSTREAM || err->code == ERR_TIMEOUT || err->sys;
-        (void)fprintf(stderr, "%serror:%s %s%s%s%s\n", display_on(stderr, DISPLAY_BAD), display_off(stderr), clean,
-                      is_away ? "; is a server at " : "", is_away ? l->url : "",
-                      is_away ? "? `iii-sandbox serve` starts one, --server or III_SANDBOX_URL names another" : "");
-        return 1;
-    }
+    if (r < 0)
+        return say_unreachable(l, err);
     if (answer->signal)
         return EXIT_SIGNALLED + answer->signal;
     if (answer->status < 400)
         return 0;
-    const char *out = way_out(answer->status, answer->error);
     CLEANUP(free_p) char *clean = display_clean(answer->error);
-    (void)fprintf(stderr, "%serror:%s %s (%d)%s%s\n", display_on(stderr, DISPLAY_BAD), display_off(stderr), clean,
-                  answer->status, out ? "; " : "", out ? out : "");
+    (void)fprintf(stderr, "%serror:%s %s (%d)", display_on(stderr, DISPLAY_BAD), display_off(stderr), clean,
+                  answer->status);
+    usage_text(l->program, way_out(answer->status, answer->error), stderr);
+    (void)fputc('\n', stderr);
     return 1;
 }
 
 int operation_verb_link(const struct verbs_args *a, struct rest_client *ret)
 {
     struct err err = ERR_INIT;
-    return rest_client_open(a, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
+    struct operation_output_style style;
+    int code = operation_output_style(a, &style);
+    if (code != 0)
+        return code;
+    if (rest_client_open(a, ret, &err) < 0)
+        return err.code == ERR_INVALID ? verbs_usage_error(a->verb, "%s", err.msg) : engine_connect_fail_text(err.msg);
+    ret->is_json = style.form == OPERATION_OUTPUT_JSON;
+    return 0;
+}
+
+int operation_verb_get(const struct rest_client *l, const char *id, struct rest_client_answer *ret)
+{
+    JSON_OWNED params = json_pack("{s:s}", "id", id);
+    return params ? operation_verb_call(l, &spec_ops[OP_ID_sandbox_get], params, ret)
+                  : engine_connect_fail_text("the id is not UTF-8");
 }
 
 int operation_verb_call(const struct rest_client *l, const struct op *op, const json_t *params,
@@ -190,18 +220,21 @@ int operation_verb_call(const struct rest_client *l, const struct op *op, const 
 
 int operation_verb_show(const struct verbs_args *a, const struct op *op, const json_t *reply)
 {
-    int code = 0;
-    if (verbs_value(a, "json"))
+    struct operation_output_style style;
+    int code = operation_output_style(a, &style);
+    if (code == 0 && style.form == OPERATION_OUTPUT_JSON)
         display_json(reply, stdout);
-    else
-        code = operation_output_reply(op->reply, reply, stdout);
+    else if (code == 0 && style.form == OPERATION_OUTPUT_NAME)
+        operation_output_names(op->reply, reply, stdout);
+    else if (code == 0)
+        code = operation_output_reply(op->reply, reply, &style, stdout);
     return fflush(stdout) == EOF ? 1 : code;
 }
 
 /* --- running --- */
 
 struct showing {
-    const struct verbs_args *a;
+    bool is_json;
     int code; /* of a command, when its stream reports it */
 };
 
@@ -211,7 +244,7 @@ static int stream_event(void *arg, const json_t *event)
     const char *type = json_get_str(event, "type", "");
     if (strcmp(type, "exit") == 0)
         s->code = (int)strtol(json_get_str(event, "data", "1"), NULL, 10) & 0xff;
-    if (verbs_value(s->a, "json") || !*type) {
+    if (s->is_json || !*type) {
         (void)json_dumpf(event, stdout, JSON_COMPACT);
         (void)fputc('\n', stdout);
         return fflush(stdout) == EOF;
@@ -224,6 +257,16 @@ static int stream_event(void *arg, const json_t *event)
         FILE *to = strcmp(type, "stderr") == 0 ? stderr : stdout;
         operation_output_raw(json_get(event, "data"), to);
         (void)fflush(to);
+    } else if (json_get(event, "path")) { /* of a file watch */
+        const char *from = json_get_str(event, "oldPath", NULL), *message = json_get_str(event, "message", NULL);
+        (void)printf("%-10s ", type);
+        operation_output_raw(json_get(event, "path"), stdout);
+        if (from || message) {
+            (void)fputs(from ? " from " : ": ", stdout);
+            operation_output_raw(json_get(event, from ? "oldPath" : "message"), stdout);
+        }
+        (void)fputc('\n', stdout);
+        return fflush(stdout) == EOF;
     }
     return 0;
 }
@@ -233,12 +276,13 @@ static int run_with(const struct verbs_args *a, const json_t *params)
     const struct op *op = a->verb->op;
     CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
-    struct showing showing = { .a = a };
+    struct showing showing = { 0 };
     struct err err = ERR_INIT;
     bool may_stream = op->flags & (OP_STREAM | OP_MAY_STREAM);
     int code = operation_verb_link(a, &link);
     if (code != 0)
         return code;
+    showing.is_json = link.is_json;
     struct rest_client_call call = { .op = op, .params = params, .arg = &showing };
     call.on_event = may_stream ? stream_event : NULL;
     call.wants_events = op->flags & OP_MAY_STREAM && verbs_value(a, "stream");
@@ -255,7 +299,7 @@ int operation_verb_run(const struct verbs_args *a)
     struct operation_verb_operands o;
     struct err err = ERR_INIT;
     char kebab[OPERATION_ARGS_NAME_MAX];
-    int code = operation_args_take(a, params);
+    int code = operation_args_take(a, params, NULL);
     if (code != 0)
         return code;
     operation_verb_operands(a->verb->op, &o);
@@ -277,6 +321,6 @@ int operation_verb_run(const struct verbs_args *a)
 int operation_verb_api(const struct verbs_args *a)
 {
     JSON_OWNED params = json_object();
-    int code = operation_args_take(a, params);
+    int code = operation_args_take(a, params, NULL);
     return code != 0 ? code : run_with(a, params);
 }

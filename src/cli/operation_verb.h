@@ -30,7 +30,10 @@ int operation_verb_call(const struct rest_client *l, const struct op *op, const 
  * and the signal that ended a stream. */
 int operation_verb_verdict(const struct rest_client *l, const struct rest_client_answer *answer, int r,
                            const struct err *err);
-/* Connects a command to its server: 0, or 1 after the error was printed. */
+/* The sandbox's record, the contract's first step of every command on one: whether it exists. As operation_verb_call().
+ */
+int operation_verb_get(const struct rest_client *l, const char *id, struct rest_client_answer *ret);
+/* Connects a command to its server: 0, or an exit code after the error was printed. */
 int operation_verb_link(const struct verbs_args *a, struct rest_client *ret);
 /* Prints a reply as JSON with --json, otherwise for people. Returns the exit code. */
 int operation_verb_show(const struct verbs_args *a, const struct op *op, const json_t *reply);

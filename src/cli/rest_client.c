@@ -1,9 +1,10 @@
 /* A client of the REST API. rest_client_open() finds the server and token: options, then environment, then the user's
  * configuration file, which must not be readable by others when it holds a token. A request runs on a private loop
  * (struct waiting) until its reply is complete or an interrupt ends it; a stream calls on_event for each server-sent
- * event. rest_client_op() builds the request of an operation from the table: path parameters are escaped into the path,
- * the rest goes to the query or the body. An HTTP error is a reply with `error` set; only a request without a reply is
- * a failure. */
+ * event. While a reply takes long, a terminal shows what is done: a second request on the same loop (`watch`) follows
+ * the server's events about pulls. rest_client_op() builds the request of an operation from the table: path parameters
+ * are escaped into the path, the rest goes to the query or the body. An HTTP error is a reply with `error` set; only a
+ * request without a reply is a failure. */
 #include "cli/rest_client.h"
 
 #include <errno.h>
@@ -19,11 +20,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "cli/data_folder.h"
+#include "cli/display.h"
+#include "cli/server_file.h"
 #include "http/client.h"
 #include "loop/loop.h"
 
 #define PATIENCE_MS      3000
-#define PATIENCE_STEP_MS 1000
+#define PATIENCE_STEP_MS 1000 /* also what a request that is named waits before it says so */
 #define DEFAULT_URL      "http://localhost:" LIMIT_DEFAULT_TEXT(REST_PORT)
 enum {
     ANSWER_MAX = 256 << 20, /* a file of the largest size, in base64 */
@@ -45,7 +49,8 @@ void rest_client_init(struct rest_client *l, const char *server, const char *tok
     size_t len = strlen(server);
     while (len && server[len - 1] == '/')
         len--;
-    l->url = xasprintf("%.*s/%s", (int)len, server, prefix && *prefix ? prefix : "sandbox");
+    l->server = xstrndup(server, len);
+    l->url = xasprintf("%s/%s", l->server, prefix && *prefix ? prefix : "sandbox");
     l->token = xstrdup(token);
     l->ca_file = xstrdup(first_of(ca_file, getenv("III_CA_CERT"), NULL));
     l->trust = (struct tls_context_trust){ .ca_file = l->ca_file,
@@ -55,6 +60,7 @@ void rest_client_init(struct rest_client *l, const char *server, const char *tok
 
 void rest_client_done(struct rest_client *l)
 {
+    free(l->server);
     free(l->url);
     free(l->token);
     free(l->ca_file);
@@ -86,6 +92,18 @@ static int read_config(json_t **ret, struct err *err)
     return 0;
 }
 
+/* The server that uses this user's data folder, otherwise the usual port of this host. Caller frees. */
+static char *server_here(const struct verbs_args *a)
+{
+    CLEANUP(free_p) char *dir = data_folder_of(a);
+    CLEANUP(server_file_done) struct server_file file = { 0 };
+    const char *port = getenv("III_REST_PORT");
+    if (server_file_read(dir, &file) && server_file_is_local(&file))
+        return xstrdup(file.rest);
+    return port && *port && !port[strspn(port, "0123456789")] ? xasprintf("http://localhost:%s", port)
+                                                              : xstrdup(DEFAULT_URL);
+}
+
 int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct err *err)
 {
     JSON_OWNED config = NULL;
@@ -94,16 +112,24 @@ int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct
         return r;
     const char *env_token = first_of(getenv("III_SANDBOX_TOKEN"), getenv("III_AUTH_TOKEN"), NULL);
     const char *url = first_of(verbs_value(a, "server"), getenv("III_SANDBOX_URL"), json_get_str(config, "url", NULL));
-    rest_client_init(ret, first_of(url, DEFAULT_URL, NULL),
+    CLEANUP(free_p) char *here = *url ? NULL : server_here(a);
+    if (*url && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return err_set(
+            err, ERR_INVALID, 0,
+            "\"%.120s\" is not the address of a server: --server and III_SANDBOX_URL are http://HOST:PORT or "
+            "https://HOST:PORT",
+            url);
+    rest_client_init(ret, first_of(url, here, NULL),
                      first_of(verbs_value(a, "token"), env_token, json_get_str(config, "token", NULL)),
                      first_of(verbs_value(a, "ca-cert"), getenv("III_CA_CERT"), json_get_str(config, "caCert", NULL)));
-    ret->is_json = verbs_value(a, "json");
+    ret->program = a->program;
     return 0;
 }
 
 /* --- one request --- */
 
 struct waiting {
+    const struct rest_client *link;
     struct loop *loop;
     struct http_client *client;
     const struct rest_client_request *req;
@@ -113,6 +139,16 @@ struct waiting {
     struct err err;
     int64_t start_us;
     bool is_drawn;
+    struct watch *watch; /* of req->image; owned */
+    bool is_watch;       /* its end does not matter */
+    char phase[80];
+};
+
+/* The request that follows the server's events about pulls. */
+struct watch {
+    struct waiting waiting;
+    struct rest_client_request req;
+    struct rest_client_answer answer;
 };
 
 void rest_client_answer_done(struct rest_client_answer *a)
@@ -124,21 +160,26 @@ void rest_client_answer_done(struct rest_client_answer *a)
 static void request_stop(struct waiting *w)
 {
     w->client = http_client_free(w->client);
-    loop_stop(w->loop);
+    if (!w->is_watch)
+        loop_stop(w->loop);
 }
 
-static void stream_interrupt(void *arg)
+static void request_signal(struct waiting *w, int signo)
 {
-    struct waiting *w = arg;
-    w->answer->signal = SIGINT;
-    request_stop(w);
+    bool is_first = w->answer->signal == 0;
+    w->answer->signal = signo;
+    if (!w->req->waits_out || !is_first)
+        request_stop(w);
 }
 
-static void stream_terminate(void *arg)
+static void request_interrupt(void *arg)
 {
-    struct waiting *w = arg;
-    w->answer->signal = SIGTERM;
-    request_stop(w);
+    request_signal(arg, SIGINT);
+}
+
+static void request_terminate(void *arg)
+{
+    request_signal(arg, SIGTERM);
 }
 
 static void reply_head(void *arg, struct http_client *c, int status)
@@ -148,6 +189,10 @@ static void reply_head(void *arg, struct http_client *c, int status)
     w->answer->status = status;
     w->is_events = status < 400 && w->req->on_event && type && strstr(type, "text/event-stream");
     w->is_json = type && strstr(type, "json");
+    const char *warnings = http_client_header(c, "iii-warnings");
+    JSON_OWNED list = NULL;
+    if (warnings && json_read(warnings, strlen(warnings), &list, NULL) == 0)
+        display_warnings(list);
 }
 
 /* Complete lines of a stream are consumed as they come; a line "data: {…}" is an event. */
@@ -180,7 +225,8 @@ static void reply_done(void *arg, struct http_client *c, const struct err *err)
     w->client = NULL;
     if (err)
         w->err = *err;
-    loop_stop(w->loop);
+    if (!w->is_watch)
+        loop_stop(w->loop);
 }
 
 static void read_body(struct waiting *w)
@@ -198,19 +244,98 @@ static void read_body(struct waiting *w)
                        json_get_str(a->body, "error", "the server rejected the request without a reason"));
 }
 
+static int request_start(struct waiting *w, struct err *err)
+{
+    static const struct http_client_events events = { .on_head = reply_head,
+                                                      .on_data = reply_data,
+                                                      .on_done = reply_done };
+    const struct rest_client *l = w->link;
+    CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, w->req->path);
+    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
+    CLEANUP(free_p) char *text = w->req->body ? json_write(w->req->body, NULL) : NULL;
+    const char *headers[4] = { "Content-Type: application/json" };
+    size_t n = 1;
+    if (*l->token)
+        headers[n++] = auth;
+    if (w->req->wants_events)
+        headers[n++] = "Accept: text/event-stream";
+    struct http_client_request wanted = { .method = w->req->method,
+                                          .url = url,
+                                          .headers = headers,
+                                          .body = text,
+                                          .body_len = text ? strlen(text) : 0,
+                                          .timeout_ms = w->req->on_event ? -1 : CALL_MAX_MS,
+                                          .trust = &l->trust,
+                                          .rule = outgoing_any };
+    w->body = (struct buf)BUF_INIT(w->req->on_event ? EVENT_MAX : ANSWER_MAX);
+    return http_client_start(w->loop, &wanted, &events, w, &w->client, err);
+}
+
+/* --- what is shown meanwhile --- */
+
+/* An event image.pull of the server. */
+static int note_phase(void *arg, const json_t *event)
+{
+    struct waiting *w = arg;
+    const json_t *data = json_get(event, "data");
+    const char *state = json_get_str(data, "state", "");
+    int64_t done = json_get_int(data, "done", 0), total = json_get_int(data, "total", 0);
+    long long layers_done = json_get_int(data, "layersDone", 0), layers = json_get_int(data, "layers", 0);
+    char at[16], of[16];
+    if (strcmp(json_get_str(data, "image", ""), w->req->image) != 0)
+        return 0;
+    if (strcmp(state, "done") == 0)
+        (void)snprintf(w->phase, sizeof(w->phase), ", starting");
+    else if (layers == 0)
+        (void)snprintf(w->phase, sizeof(w->phase), ", asking the registry");
+    else if (done < total)
+        (void)snprintf(w->phase, sizeof(w->phase), ", pulling %s of %s", display_size(done, at),
+                       display_size(total, of));
+    else
+        (void)snprintf(w->phase, sizeof(w->phase), ", unpacking layer %lld of %lld",
+                       layers_done < layers ? layers_done + 1 : layers, layers);
+    return 0;
+}
+
+static void watch_pull(struct waiting *w)
+{
+    struct err err = ERR_INIT;
+    struct watch *watch = w->watch = xzalloc(sizeof(*watch));
+    watch->req = (struct rest_client_request){
+        .method = "GET", .path = "/stream/events?topic=image.pull", .on_event = note_phase, .arg = w
+    };
+    watch->waiting = (struct waiting){
+        .link = w->link, .loop = w->loop, .req = &watch->req, .answer = &watch->answer, .is_watch = true
+    };
+    (void)request_start(&watch->waiting, &err); /* without it, the time alone is shown */
+}
+
+static void watch_end(struct watch *watch)
+{
+    if (!watch)
+        return;
+    (void)http_client_free(watch->waiting.client);
+    buf_done(&watch->waiting.body);
+    free(watch);
+}
+
 /* A line on a terminal while a reply takes long: an image is pulled, a VM booted for the first time. */
 static void draw_patience(void *arg)
 {
     struct waiting *w = arg;
-    (void)fprintf(stderr, "\r\033[Kwaiting for the server: %llds",
-                  (long long)((clock_mono_us() - w->start_us) / 1000000));
+    if (w->req->image && !w->watch)
+        watch_pull(w);
+    (void)fprintf(stderr, "\r\033[K%s: %llds%s", w->req->what ? w->req->what : "waiting for the server",
+                  (long long)((clock_mono_us() - w->start_us) / 1000000), w->phase);
     w->is_drawn = true;
 }
 
 static void wait_for_end(struct waiting *w, bool is_quiet)
 {
     struct timer *t =
-        is_quiet || !isatty(STDERR_FILENO) ? NULL : timer_new(w->loop, PATIENCE_MS, PATIENCE_STEP_MS, draw_patience, w);
+        is_quiet || !isatty(STDERR_FILENO)
+            ? NULL
+            : timer_new(w->loop, w->req->what ? PATIENCE_STEP_MS : PATIENCE_MS, PATIENCE_STEP_MS, draw_patience, w);
     w->start_us = clock_mono_us();
     loop_run(w->loop);
     timer_free(t);
@@ -221,43 +346,31 @@ static void wait_for_end(struct waiting *w, bool is_quiet)
 int rest_client_run(const struct rest_client *l, const struct rest_client_request *req, struct rest_client_answer *ret,
                     struct err *err)
 {
-    static const struct http_client_events events = { .on_head = reply_head,
-                                                      .on_data = reply_data,
-                                                      .on_done = reply_done };
-    CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, req->path);
-    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
-    CLEANUP(free_p) char *text = req->body ? json_write(req->body, NULL) : NULL;
-    const char *headers[4] = { "Content-Type: application/json" };
-    size_t n = 1;
-    if (*l->token)
-        headers[n++] = auth;
-    if (req->wants_events)
-        headers[n++] = "Accept: text/event-stream";
-    struct waiting w = { .body = BUF_INIT(req->on_event ? EVENT_MAX : ANSWER_MAX), .req = req, .answer = ret };
-    struct http_client_request wanted = { .method = req->method,
-                                          .url = url,
-                                          .headers = headers,
-                                          .body = text,
-                                          .body_len = text ? strlen(text) : 0,
-                                          .timeout_ms = req->on_event ? -1 : CALL_MAX_MS,
-                                          .trust = &l->trust };
+    struct waiting w = { .link = l, .req = req, .answer = ret };
     *ret = (struct rest_client_answer){ 0 };
     (void)signal(SIGPIPE, SIG_IGN);
     int r = loop_new(&w.loop, err);
     if (r == 0)
-        r = http_client_start(w.loop, &wanted, &events, &w, &w.client, err);
-    if (r == 0 && req->on_event) { /* so that the caller of a stream can still clean up */
-        (void)loop_on_signal(w.loop, SIGINT, stream_interrupt, &w);
-        (void)loop_on_signal(w.loop, SIGTERM, stream_terminate, &w);
+        r = request_start(&w, err);
+    if (r == 0 && (req->on_event || req->waits_out)) { /* so that the caller can still clean up */
+        (void)loop_on_signal(w.loop, SIGINT, request_interrupt, &w);
+        (void)loop_on_signal(w.loop, SIGTERM, request_terminate, &w);
     }
     if (r == 0) {
         wait_for_end(&w, l->is_json || req->on_event);
-        if (w.err.code)
-            r = err_set(err, w.err.code, w.err.sys, "%s", w.err.msg);
-        else
+        if (w.err.code) {
+            *err = w.err;
+            r = -EIO;
+        } else {
             read_body(&w);
+        }
+    }
+    if (r == 0 && !l->is_json && json_get(ret->body, "warnings")) {
+        display_warnings(json_get(ret->body, "warnings"));
+        (void)json_object_del(ret->body, "warnings");
     }
     w.client = http_client_free(w.client);
+    watch_end(w.watch);
     loop_free(w.loop);
     buf_done(&w.body);
     return r;
@@ -341,10 +454,16 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
                                        .body = has_body ? body : NULL,
                                        .on_event = call->on_event,
                                        .arg = call->arg,
-                                       .wants_events = call->wants_events };
+                                       .what = call->what,
+                                       .image = call->image,
+                                       .wants_events = call->wants_events,
+                                       .waits_out = call->waits_out };
     r = rest_client_run(l, &req, ret, err);
     if (r == 0 && ret->status < 400 && ret->body && !ret->is_json && !(op->flags & OP_NOT_JSON))
-        return err_set(err, ERR_UPSTREAM, 0, "%s answers with status %d and no JSON: it is not an iii-sandbox server",
-                       l->url, ret->status);
+        return err_set(
+            err, ERR_INVALID, 0,
+            "%s answers with status %d and no JSON: it is not an iii-sandbox server; --server or III_SANDBOX_URL "
+            "names another",
+            l->server, ret->status);
     return r;
 }

@@ -8,18 +8,19 @@
 #include "tls/tls_context.h"
 
 struct rest_client {
-    char *url, *token; /* "http://localhost:3111/sandbox", without a slash at the end; token "" for none */
+    char *server, *url, *token; /* "http://localhost:3111"; the same with "/sandbox"; "" for none */
     char *ca_file;
     struct tls_context_trust trust;
-    bool is_json; /* --json: errors are printed as JSON too */
+    bool is_json;                        /* --json: errors are printed as JSON too */
+    const struct verbs_program *program; /* for messages */
 };
 #define REST_CLIENT_INIT \
     {                    \
         0                \
     }
 /* --server, --token and --ca-cert, otherwise III_SANDBOX_URL, III_SANDBOX_TOKEN (or III_AUTH_TOKEN) and III_CA_CERT,
- * otherwise the file that III_SANDBOX_CONFIG names (~/.config/iii-sandbox/config.json), otherwise the loopback's port
- * 3111. */
+ * otherwise the file that III_SANDBOX_CONFIG names (~/.config/iii-sandbox/config.json), otherwise the server that uses
+ * the data folder (III_DATA_DIR), otherwise the loopback's port III_REST_PORT or 3111. ERR_INVALID: wrong usage. */
 int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct err *err);
 /* The same for a known address and token. ca_file NULL: III_CA_CERT. */
 void rest_client_init(struct rest_client *l, const char *server, const char *token, const char *ca_file);
@@ -33,12 +34,15 @@ struct rest_client_request {
     const json_t *body;        /* or NULL */
     rest_client_event_fn *on_event;
     void *arg;
+    const char *what;  /* shown on a terminal when the reply takes long, "creating a sandbox"; NULL: that we wait */
+    const char *image; /* or NULL: an image that the server may have to pull for it; its progress is then shown, too */
     bool wants_events; /* when the server supports both */
+    bool waits_out;    /* an interrupt is noted in the answer, a second one ends the request */
 };
 struct rest_client_answer {
     int status;       /* 0: no reply */
     bool is_json;     /* body was one */
-    int signal;       /* SIGINT or SIGTERM ended a stream; otherwise 0 */
+    int signal;       /* SIGINT or SIGTERM ended a stream, or came while a reply was waited for; otherwise 0 */
     json_t *body;     /* JSON, or a string when it was not; NULL after events. Owned */
     char error[1000]; /* of a status from 400 on: the server's message */
 };
@@ -51,7 +55,8 @@ struct rest_client_call {
     const json_t *params;
     rest_client_event_fn *on_event; /* or NULL */
     void *arg;
-    bool wants_events;
+    const char *what, *image;
+    bool wants_events, waits_out;
 };
 /* The request of an operation: its path filled in, the other parameters in the query or the body. */
 int rest_client_op(const struct rest_client *l, const struct rest_client_call *call, struct rest_client_answer *ret,

@@ -38,7 +38,7 @@ static int call_on_box(const struct verbs_args *a, const struct op *op, const js
 /* Prints the reply as JSON with --json, otherwise the contract's text. */
 static int print_reply(const struct verbs_args *a, const json_t *answer, const char *text)
 {
-    if (verbs_value(a, "json"))
+    if (verbs_wants_json(a))
         display_json(answer, stdout);
     else
         (void)printf("%s\n", text);
@@ -101,7 +101,7 @@ int sandbox_files_ls(const struct verbs_args *a)
     int code = call_on_box(a, &spec_ops[OP_ID_fs_list], params, &answer);
     if (code != 0)
         return code;
-    if (verbs_value(a, "json")) {
+    if (verbs_wants_json(a)) {
         display_json(answer.body, stdout);
         return fflush(stdout) == EOF ? 1 : 0;
     }

@@ -1,7 +1,8 @@
-/* The table of `iii`: one row per command, in the order in which help lists them. It is data: verbs.c parses a command
- * line against it, usage.c, completion.c and manpage.c print it. A row names its options, the number of operands and
- * the function that runs; small functions are here, the others are in cmd_*.c or are hooks that main/ provides, so that
- * this room does not depend on theirs. A row without a function is a group. */
+/* The commands on this host and on the engine, in the order in which help lists them; those on sandboxes are in
+ * sandbox_verbs.c. The table is data: verbs.c parses a command line against it, usage.c, completion.c and manpage.c
+ * print it. A row names its options, the number of operands and the function that runs; small functions are here, the
+ * others are in cmd_*.c or are hooks that main/ provides, so that this room does not depend on theirs. A row without a
+ * function is a group. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -82,6 +83,8 @@
 static const struct verbs_option token_create_options[] = {
     { "role", 0, "ROLE", "admin, user or read-only [user]" },
     { "tenant", 0, "TENANT", "Tenant whose objects it sees; * with read-only for all tenants [its own]" },
+    { "sandbox", 0, "SANDBOX", "Only for this sandbox; without a server its full id and --tenant" },
+    { "operations", 0, "LIST", "Only these groups and operations: exec,files,git::status [all of its role]" },
     { "expires", 0, "DUR", "Validity: 12h, 30d [no expiry]" },
     { "quota", 0, "KIND=N",
       "Limit: sandboxes, memoryMb, cpus, volumes, snapshots, ports,\nrequestsPerMinute; may be repeated" },
@@ -175,7 +178,8 @@ static const struct verbs_option mcp_options[] = {
     { "server", 0, "URL", "The server [III_SANDBOX_URL, otherwise http://localhost:3111]" },
     { "token", 0, "SECRET", "Token for the server [III_SANDBOX_TOKEN, otherwise III_AUTH_TOKEN]" },
     { "ca-cert", 0, "FILE", "CA bundle to verify the server [III_CA_CERT, otherwise the system's store]" },
-    { "tools", 0, "LIST", "Only these tools, comma list; git_* is a wildcard [III_MCP_TOOLS, otherwise all]" },
+    { "tools", 0, "LIST",
+      "core, contract or all, or names, comma list; git_* is a wildcard [III_MCP_TOOLS, otherwise contract]" },
     END,
 };
 
@@ -218,14 +222,10 @@ static int run_version(const struct verbs_args *a)
 
 static int run_help(const struct verbs_args *a)
 {
-    char path[64] = "";
-    size_t len = 0;
-    bool is_alias = a->n_words > 1 && strcmp(a->words[0], "worker") == 0 && strcmp(a->words[1], "sandbox") == 0;
-    for (int i = is_alias; i < a->n_words && len < sizeof(path); i++)
-        len += (size_t)snprintf(path + len, sizeof(path) - len, "%s%s", len ? " " : "", a->words[i]);
-    const struct verbs_verb *v = *path ? verbs_find(a->program, path) : NULL;
-    if (*path && !v)
-        return verbs_usage_error(a->verb, "no help for \"%s\"", path);
+    int n = 0;
+    const struct verbs_verb *v = a->n_words ? verbs_match(a->program, a->n_words, a->words, &n) : NULL;
+    if (n < a->n_words)
+        return verbs_unknown(a->program, v, a->words[n]);
     if (v)
         usage_print(a->program, v, stdout);
     else
@@ -240,7 +240,7 @@ const struct verbs_verb verb_table_rows[] = {
       "iii serve                              # for this host only\n"
       "III_AUTH_TOKEN=secret iii serve --host 0.0.0.0\n"
       "iii serve -c config.yaml --data-dir /srv/iii",
-      "0 stopped, 1 failed, 2 wrong usage", run_serve, VERBS_RAW | VERBS_BOTH, 0, 0 },
+      "0 stopped, 1 failed, 2 wrong usage", run_serve, VERBS_RAW, 0, 0 },
     { "trigger", "FUNCTION_PATH [KEY=VALUE]...", "Call a function of the engine",
       "A value that is JSON is sent as JSON, any other as a string: n=10 is a number,\n"
       "n='\"10\"' a string, mode=0644 a string, list='[1,2]' an array. Keys are literal.\n"
@@ -255,13 +255,15 @@ const struct verbs_verb verb_table_rows[] = {
       "iii trigger engine::functions::list | jq -r '.functions[].function_id'\n"
       "iii trigger sandbox::exec --help",
       NULL, trigger_run, VERBS_OWN_HELP, 0, -1 },
-    { "sandbox", "COMMAND", "Create, use and stop sandboxes",
-      "Needs a running server (`iii serve`). `iii worker sandbox` is the same.", NULL,
+    { "sandbox", "COMMAND", "Sandboxes through the engine's port, as older scripts spell it",
+      "These commands use the engine's port and print the engine's ids, which are UUIDs. `iii run`,\n"
+      "`exec`, `create`, `ps`, `rm` and `cp` do more. `iii worker sandbox` is the same.",
+      NULL,
       "iii sandbox run python -- python3 -c 'print(2+2)'\n"
       "SB=$(iii sandbox create python --idle-timeout 300)\n"
       "iii sandbox exec \"$SB\" -- python3 -c 'print(2+2)'\n"
       "iii sandbox stop \"$SB\"",
-      NULL, NULL, VERBS_GROUP, 0, 0 },
+      NULL, NULL, VERBS_GROUP | VERBS_MORE, 0, 0 },
     { "sandbox run", "IMAGE -- CMD [ARG]...", "Run one command in a new sandbox",
       "Creates a sandbox, runs the command with streamed output, and always stops\nthe sandbox.", run_options,
       "iii sandbox run python -- python3 -c 'print(\"hi\")'\n"
@@ -303,7 +305,7 @@ const struct verbs_verb verb_table_rows[] = {
       "iii sandbox download \"$SB\" /srv/out.json - | jq .",
       NULL, sandbox_copy_download, VERBS_BOX, 3, 3 },
     { "worker", "COMMAND", "Configure the sandbox worker; `iii worker sandbox` is `iii sandbox`", NULL, NULL,
-      "iii worker add iii-sandbox\niii worker sandbox list", NULL, NULL, VERBS_GROUP, 0, 0 },
+      "iii worker add iii-sandbox\niii worker sandbox list", NULL, NULL, VERBS_GROUP | VERBS_MORE, 0, 0 },
     { "worker add", "iii-sandbox|IMAGE...", "Add the sandbox worker to config.yaml, or pull an image",
       "iii-sandbox: writes the worker's block with its defaults into the file of\n"
       "`iii -c FILE`, otherwise $III_CONFIG_PATH, otherwise ./config.yaml; an existing entry is kept.\n"
@@ -325,8 +327,6 @@ const struct verbs_verb verb_table_rows[] = {
       "iii worker exec build -- make test\n"
       "iii worker exec -it build -- bash",
       COMMAND_EXITS, cmd_sandbox_worker_exec, VERBS_TAIL | VERBS_BOX, 1, 1 },
-    { "get", "COMMAND", "Show information about the engine", NULL, NULL, "iii get function info sandbox::run", NULL,
-      NULL, VERBS_GROUP, 0, 0 },
     { "get function", "COMMAND", "Show information about functions", NULL, NULL, "iii get function info sandbox::run",
       NULL, NULL, VERBS_GROUP, 0, 0 },
     { "get function info", "FUNCTION_PATH", "Print the description of a function, as JSON", NULL, info_options,
@@ -335,9 +335,9 @@ const struct verbs_verb verb_table_rows[] = {
       "Pull, import, build, list and remove images",
       "Works on the image store, also beside a running server; see `iii image --help`.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
-      "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
+      "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW | VERBS_III, 0, 0 },
     { "vm", "COMMAND", "Prepare this host for microVMs, and show its state", NULL, NULL, "iii vm setup\niii vm status",
-      NULL, NULL, VERBS_GROUP, 0, 0 },
+      NULL, NULL, VERBS_GROUP | VERBS_MORE, 0, 0 },
     { "vm setup", "", "Find or fetch a kernel for microVMs and make their boot files",
       "Uses the given kernel, otherwise an installed Debian cloud kernel, otherwise\n"
       "fetches Debian's linux-image-cloud-amd64 with apt and unpacks it without installing\n"
@@ -351,23 +351,24 @@ const struct verbs_verb verb_table_rows[] = {
       mcp_options,
       "claude mcp add sandbox -- iii mcp\n"
       "III_SANDBOX_URL=https://sandboxes.example:3111 III_SANDBOX_TOKEN=... iii mcp",
-      "0 the input ended, 1 failed, 2 wrong usage", cmd_mcp_run, VERBS_BOTH, 0, 0 },
+      "0 the input ended, 1 failed, 2 wrong usage", cmd_mcp_run, 0, 0, 0 },
     { "token", "COMMAND", "Create, list and revoke API tokens",
       "Works on a data folder, with or without a running server, or on a server over REST.", NULL,
-      "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP, 0, 0 },
-    { "token create", "NAME", "Create a token and print its secret, once", NULL, token_create_options,
+      "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP | VERBS_III, 0, 0 },
+    { "token create", "[NAME]", "Create a token and print its secret, once", "NAME is the sandbox's with --sandbox.",
+      token_create_options,
       "iii token create ci --tenant ci --quota sandboxes=5 --expires 30d\niii token create watcher --role read-only "
-      "--tenant '*'",
-      NULL, cmd_token_create, 0, 1, 1 },
-    { "token ls", "", "List tokens", NULL, token_options, "iii token ls --json", NULL, cmd_token_ls, 0, 0, 0 },
+      "--tenant '*'\niii token create --sandbox SANDBOX --operations exec,files --expires 1h",
+      NULL, cmd_token_create, VERBS_III, 0, 1 },
+    { "token ls", "", "List tokens", NULL, token_options, "iii token ls --json", NULL, cmd_token_ls, VERBS_III, 0, 0 },
     { "token show", "TOKEN", "Show one token, by id or name", NULL, token_options, "iii token show ci",
-      "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_show, 0, 1, 1 },
+      "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_show, VERBS_III, 1, 1 },
     { "token revoke", "TOKEN", "Revoke a token at once and close its open streams", NULL, token_options,
-      "iii token revoke ci", "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_revoke, 0, 1, 1 },
+      "iii token revoke ci", "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_revoke, VERBS_III, 1, 1 },
     { "token rotate", "TOKEN", "Give a token a new secret and print it", NULL, token_options, "iii token rotate ci",
-      "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_rotate, 0, 1, 1 },
+      "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_rotate, VERBS_III, 1, 1 },
     { "audit", "COMMAND", "Read and check the audit log", NULL, NULL, "iii audit tail\niii audit verify", NULL, NULL,
-      VERBS_GROUP, 0, 0 },
+      VERBS_GROUP | VERBS_MORE, 0, 0 },
     { "audit show", "", "Print the audit log", NULL, audit_show_options,
       "iii audit show --operation token:: --since 24h", NULL, cmd_audit_show, 0, 0, 0 },
     { "audit tail", "", "Print the last lines of the audit log", NULL, audit_tail_options,
@@ -380,33 +381,18 @@ const struct verbs_verb verb_table_rows[] = {
       "With --escape: run the escape suite in sandboxes of --backend NAME (native), and report what was reached.\n"
       "With --vm: boot, use, save, restore and fork a VM of --backend NAME (qemu).",
       NULL, "iii doctor\niii doctor --escape\niii doctor --vm",
-      "0 sandboxes can be created here (no escape), 1 they cannot, 2 wrong usage", run_doctor, VERBS_RAW | VERBS_BOTH,
-      0, 0 },
+      "0 sandboxes can be created here (no escape), 1 they cannot, 2 wrong usage", run_doctor, VERBS_RAW, 0, 0 },
     { "completion", "bash|zsh|fish", "Print a completion script for a shell", NULL, NULL,
       "iii completion bash >/usr/share/bash-completion/completions/iii\n"
       "iii completion zsh >\"${fpath[1]}/_iii\"\n"
       "iii completion fish >~/.config/fish/completions/iii.fish",
-      NULL, completion_run, VERBS_BOTH, 1, 1 },
+      NULL, completion_run, VERBS_MORE, 1, 1 },
+    { "__complete", "-- WORD...", "Print what may follow the words, for the scripts of completion", NULL, NULL, NULL,
+      NULL, completion_words, VERBS_RAW | VERBS_QUIET, 0, -1 },
     { "man", "[DIR]", "Print the manual page, or write one for each command into a folder", NULL, NULL,
-      "iii man | man -l -\niii man /usr/local/share/man/man1", NULL, manpage_run, VERBS_BOTH, 0, 1 },
-    { "version", "", "Print the version", NULL, NULL, "iii version", NULL, run_version, VERBS_BOTH, 0, 0 },
-    { "help", "[COMMAND]...", "Print the list of commands, or the help of one", NULL, NULL, "iii help sandbox exec",
-      NULL, run_help, VERBS_BOTH, 0, -1 },
+      "iii man | man -l -\niii man /usr/local/share/man/man1", NULL, manpage_run, VERBS_MORE, 0, 1 },
+    { "version", "", "Print the version", NULL, NULL, "iii version", NULL, run_version, 0, 0, 0 },
+    { "help", "[COMMAND]...", "Print the list of commands, or the help of one", NULL, NULL,
+      "iii help run\niii help snapshot create", NULL, run_help, 0, 0, -1 },
     { 0 },
-};
-
-const struct verbs_program verb_table_program = {
-    .name = "iii",
-    .summary = "run untrusted code in sandboxes that start in milliseconds",
-    .usage = "iii [-c FILE] [COMMAND [OPTIONS]]",
-    .about = "Without a command the server runs, with ./config.yaml if it exists.",
-    .examples = "iii serve                                      # REST on port 3111, engine on port 49134\n"
-                "iii sandbox run python -- python3 -c 'print(2+2)'\n"
-                "iii trigger sandbox::run image=python lang=python code='print(2+2)' | jq -r .stdout\n"
-                "iii doctor                                     # what this host supports",
-    .ids = "command iii sandbox list 2>/dev/null",
-    .shown_version = "",
-    .rows = verb_table_rows,
-    .usage_exit = 2,
-    .serves_alone = true,
 };

@@ -240,7 +240,7 @@ static int lock_entry(const struct verbs_args *a, const char *config, const char
 static int add_block_to_file(const struct verbs_args *a)
 {
     const char *env = getenv("III_CONFIG_PATH");
-    const char *config = a->config ? a->config : env && *env ? env : "config.yaml";
+    const char *given = verbs_value(a, "config"), *config = given ? given : env && *env ? env : "config.yaml";
     bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
     CLEANUP(free_p) char *lock = worker_lock_path(config);
     CLEANUP(buf_done) struct buf before = BUF_INIT(PROJECT_FILE_MAX), after = BUF_INIT(2 * PROJECT_FILE_MAX);

@@ -158,7 +158,9 @@ static int open_there(struct channel_handle *c, const char *base_url, const json
     CLEANUP(free_p)
     char *url = xasprintf("%s/ws/channels/%s?key=%s&dir=%s", base_url, id, key, c->is_writer ? "write" : "read");
     c->is_ready = true; /* frames sent before the handshake wait in the socket's queue */
-    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = c->engine->trust };
+    const struct ws_target to = {
+        .url = url, .message_max = MESSAGE_MAX, .trust = c->engine->trust, .rule = outgoing_operator
+    };
     return ws_dial(c->engine->loop, &to, &events, c, &c->ws, err);
 }
 

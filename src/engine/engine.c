@@ -34,7 +34,7 @@
 #include "http/ws_closing.h"
 
 #define PING_MS   30000 /* TCP detects a vanished peer only when something is sent */
-#define TOKEN_MAX 4096
+#define TOKEN_MAX LIMIT_MAX(JWT_BYTES)
 
 static void on_ping_timer(void *arg)
 {
@@ -57,6 +57,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->store = o->store;
     e->channels = o->channels;
     e->trust = o->trust;
+    e->closed_ports = o->closed_ports;
+    e->closed_arg = o->closed_arg;
     e->auth = o->auth;
     e->on_head = o->on_head;
     e->auth_arg = o->auth_arg;
@@ -196,7 +198,7 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
 
 /* --- the port --- */
 
-enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX])
+enum engine_verdict engine_authenticate(const struct engine *e, struct http_req *r, char ret_id[ENGINE_ID_MAX])
 {
     const char *header = http_req_header(r, "authorization");
     CLEANUP(buf_done) struct buf query = BUF_INIT(TOKEN_MAX);
@@ -204,9 +206,9 @@ enum engine_verdict engine_authenticate(const struct engine *e, const struct htt
     if (!e->auth)
         return ENGINE_FULL;
     if (header && strncasecmp(header, "Bearer ", 7) == 0)
-        return e->auth(e->auth_arg, header + 7, http_req_peer(r), ret_id);
+        return e->auth(e->auth_arg, header + 7, r, ret_id);
     bool has_query = url_query_get(http_req_query(r), "token", &query) == 1;
-    return e->auth(e->auth_arg, has_query ? buf_text(&query) : NULL, http_req_peer(r), ret_id);
+    return e->auth(e->auth_arg, has_query ? buf_text(&query) : NULL, r, ret_id);
 }
 
 void engine_end_of(struct engine *e, const char *identity)

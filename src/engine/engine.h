@@ -27,7 +27,8 @@ struct tls_context_trust;
 enum engine_verdict { ENGINE_REFUSED, ENGINE_LIMITED, ENGINE_FULL };
 
 /* Gets the token presented (NULL: none) and writes the identity that calls of that worker carry. */
-typedef enum engine_verdict engine_auth_fn(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX]);
+typedef enum engine_verdict engine_auth_fn(void *arg, const char *token, struct http_req *r,
+                                           char ret_id[ENGINE_ID_MAX]);
 /* A worker with limited rights was denied something: what is a function, or the kind of a message. */
 typedef void engine_refused_fn(void *arg, const char *identity, const char *peer, const char *what);
 
@@ -50,6 +51,10 @@ struct engine_options {
     const char *data_dir;                  /* where streams are kept; may be NULL when workers keeps none in files */
     const char *workers;                   /* configuration of the engine's own workers, as JSON: engine_config.h */
     const struct tls_context_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
+    /* The ports of this server and of its sandboxes, which no request of the engine may reach: as in struct outgoing;
+     * the caller frees it. NULL: none. */
+    char *(*closed_ports)(void *arg);
+    void *closed_arg;
 };
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct err *err);
@@ -70,7 +75,7 @@ struct engine_listener {
 #define ENGINE_LISTENERS_MAX 16
 size_t engine_listeners(struct engine *e, struct engine_listener ret[ENGINE_LISTENERS_MAX]);
 /* Whether the request's token (Authorization: Bearer, or ?token=) gives all rights, some, or none. */
-enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX]);
+enum engine_verdict engine_authenticate(const struct engine *e, struct http_req *r, char ret_id[ENGINE_ID_MAX]);
 /* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
 struct http_app engine_http_app(struct engine *e);
 
@@ -106,6 +111,8 @@ void engine_call_on_gone(struct engine_call *c, loop_fn *fn, void *arg);
 bool engine_call_is_gone(const struct engine_call *c);
 
 void engine_ok(struct engine_call *c, json_t *result); /* takes result; NULL: no result */
+/* The same with warnings of a result that has no place for them (borrowed; NULL: none): a member of the message. */
+void engine_ok_warned(struct engine_call *c, json_t *result, json_t *warnings);
 void engine_fail(struct engine_call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* The same with a message of any length (sandbox errors: code "invocation_failed", "handler error: {…}"). */
 void engine_fail_text(struct engine_call *c, const char *code, const char *text);

@@ -4,9 +4,9 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
+#include "base/share.h"
 #include "base/uuid.h"
 #include "engine/engine.h"
-#include "engine/share.h"
 
 #define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024) /* bytes of one message; the contract asks for 16 MiB */
 #define ENGINE_WORKERS_MAX   10000              /* concurrent connections: more get 503 */
@@ -91,6 +91,8 @@ struct engine {
     json_t *config; /* engine_config.h */
     char *data_dir;
     const struct tls_context_trust *trust;
+    char *(*closed_ports)(void *arg);
+    void *closed_arg;
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;
     bool is_stopping;

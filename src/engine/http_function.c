@@ -6,14 +6,13 @@
  * the engine stops. */
 #include "engine/http_function.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/buf.h"
@@ -45,51 +44,9 @@ struct http_call {
     struct http_client *client;
     char owner[UUID_MAX], tenant[SHARE_TENANT_MAX]; /* of the function */
     struct buf body;
+    char *closed_ports;
     bool has_head;
 };
-
-/* --- addresses --- */
-
-static bool is_public4(uint32_t ip)
-{
-    static const struct {
-        uint32_t net;
-        int bits;
-    } ranges[] = { { 0x00000000, 8 },  { 0x0a000000, 8 },  { 0x64400000, 10 }, { 0x7f000000, 8 },  { 0xa9fe0000, 16 },
-                   { 0xac100000, 12 }, { 0xc0000000, 24 }, { 0xc0000200, 24 }, { 0xc0586300, 24 }, { 0xc0a80000, 16 },
-                   { 0xc6120000, 15 }, { 0xc6336400, 24 }, { 0xcb007100, 24 }, { 0xe0000000, 4 },  { 0xf0000000, 4 } };
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-        if ((ip ^ ranges[i].net) >> (32 - ranges[i].bits) == 0)
-            return false;
-    return true;
-}
-
-static uint32_t ip_at(const uint8_t *b)
-{
-    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-static bool is_public6(const uint8_t b[16])
-{
-    static const uint8_t zeros[12], mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0, 0x64, 0xff, 0x9b };
-    if (memcmp(b, mapped, 12) == 0 || memcmp(b, nat64, 12) == 0)
-        return is_public4(ip_at(b + 12)); /* an IPv4 address in another form */
-    if (b[0] == 0x20 && b[1] == 0x02)
-        return is_public4(ip_at(b + 2)); /* 6to4 */
-    if (memcmp(b, zeros, 12) == 0 || (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0) ||
-        (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0x0d && b[3] == 0xb8))
-        return false;             /* unspecified, loopback, Teredo, documentation */
-    return (b[0] & 0xe0) == 0x20; /* 2000::/3 is all that is assigned for the Internet */
-}
-
-bool http_function_is_public(const struct sockaddr *a)
-{
-    if (a->sa_family == AF_INET)
-        return is_public4(ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr));
-    if (a->sa_family == AF_INET6)
-        return is_public6(((const struct sockaddr_in6 *)(const void *)a)->sin6_addr.s6_addr);
-    return false;
-}
 
 /* --- the URL --- */
 
@@ -121,11 +78,8 @@ static bool is_listed(const json_t *list, const char *host)
 /* A literal address is judged at once; a name when it is resolved. */
 static bool is_private_literal(const char *host)
 {
-    struct sockaddr_in v4 = { .sin_family = AF_INET };
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
-    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1)
-        return !http_function_is_public((struct sockaddr *)&v4);
-    return inet_pton(AF_INET6, host, &v6.sin6_addr) == 1 && !http_function_is_public((struct sockaddr *)&v6);
+    struct address a;
+    return address_parse(host, &a) && address_kind(&a) != ADDRESS_PUBLIC;
 }
 
 static int check_url(const struct engine *e, const char *url, struct err *err)
@@ -256,6 +210,7 @@ static struct engine_call *call_end(struct http_call *h)
     struct engine_call *c = h->call;
     LIST_REMOVE(h, link);
     buf_done(&h->body);
+    free(h->closed_ports);
     free(h);
     return c;
 }
@@ -287,7 +242,7 @@ static void response_done(void *arg, struct http_client *client, const struct er
     }
     int status = http_client_status(client);
     bool is_empty = h->body.len == 0;
-    if (json_read(buf_text(&h->body), h->body.len, &body, NULL) < 0)
+    if (json_read_input(buf_text(&h->body), h->body.len, &body, NULL) < 0)
         body = NULL;
     struct engine_call *c = call_end(h);
     const json_t *error = json_get(body, "error");
@@ -384,6 +339,7 @@ void http_function_call(void *arg, struct engine_call *c, json_t *payload)
     *h = (struct http_call){ .call = c, .body = BUF_INIT(HTTP_FUNCTION_BODY_MAX) };
     (void)memcpy(h->owner, fn->owner->id, UUID_MAX);
     (void)memcpy(h->tenant, fn->owner->tenant, SHARE_TENANT_MAX);
+    h->closed_ports = e->closed_ports ? e->closed_ports(e->closed_arg) : NULL;
     LIST_INSERT_HEAD(&e->http_calls, h, link);
     const struct http_client_request request = {
         .method = f->method,
@@ -394,7 +350,9 @@ void http_function_call(void *arg, struct engine_call *c, json_t *payload)
         .timeout_ms = f->timeout_ms,
         .body_max = HTTP_FUNCTION_BODY_MAX,
         .trust = e->trust,
-        .allow = json_get_bool(security_of(e), "block_private_ips", true) ? http_function_is_public : NULL,
+        .rule = { .trust =
+                      json_get_bool(security_of(e), "block_private_ips", true) ? OUTGOING_PUBLIC : OUTGOING_OPERATOR,
+                  .closed_ports = h->closed_ports },
     };
     if (http_client_start(e->loop, &request, &events, h, &h->client, &err) < 0)
         engine_fail(call_end(h), "http_request_failed", "%s", err.msg);

@@ -2,8 +2,6 @@
  * its URL, the request and the meaning of the response. Untrusted: what a worker registers, what the server answers.
  * Private to engine/. */
 #pragma once
-#include <sys/socket.h>
-
 #include "engine/engine_core.h"
 
 #define HTTP_FUNCTION_CALLS_MAX  1000               /* concurrent requests */
@@ -20,5 +18,3 @@ int http_function_new(const struct engine *e, const json_t *invocation, struct h
 struct http_function *http_function_free(struct http_function *f);
 engine_fn http_function_call; /* arg: the struct function */
 void http_function_stop(struct engine *e);
-/* Whether the address is one of the public Internet: not of this host, a private network or a reserved range. */
-bool http_function_is_public(const struct sockaddr *a);

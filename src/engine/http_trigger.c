@@ -277,7 +277,7 @@ static json_t *request_json(const struct http_req *r, const struct binding *b, j
     const char *path = trigger_config_str(b, "api_path", ""), *type = http_req_header(r, "content-type");
     const char *text = http_req_body(r, &len);
     json_t *body = NULL;
-    if (!type || !strcasestr(type, "application/json") || json_read(text, len, &body, NULL) < 0)
+    if (!type || !strcasestr(type, "application/json") || json_read_input(text, len, &body, NULL) < 0)
         body = json_null();
     return json_pack("{s:o, s:O, s:o, s:s, s:s, s:o, s:{s:s, s:s, s:s}}", "query_params",
                      request_json_query(http_req_query(r)), "path_params", path_params, "headers",

@@ -22,7 +22,7 @@
 
 /* How a call ended. */
 struct outcome {
-    json_t *result;
+    json_t *result, *warnings;
     struct engine_error error; /* code NULL: success */
     const char *traceparent, *baggage;
 };
@@ -100,6 +100,7 @@ static void answer_worker(struct worker *w, const char *caller_id, const char *f
     json_t *msg = message_result(caller_id, function_id, error ? NULL : o->result, error);
     message_set_str(msg, "traceparent", o->traceparent);
     message_set_str(msg, "baggage", o->baggage);
+    message_set(msg, "warnings", o->warnings);
     worker_send(w, msg);
 }
 
@@ -126,7 +127,12 @@ static void finish_error(struct engine_call *c, const char *code, const char *te
 
 void engine_ok(struct engine_call *c, json_t *result)
 {
-    struct outcome o = { .result = result };
+    engine_ok_warned(c, result, NULL);
+}
+
+void engine_ok_warned(struct engine_call *c, json_t *result, json_t *warnings)
+{
+    struct outcome o = { .result = result, .warnings = warnings };
     call_finish(c, &o);
     json_decref(result);
 }

@@ -202,7 +202,7 @@ int message_read(const char *text, size_t len, struct message *ret, struct err *
         *ret = m;
         return 0;
     }
-    int r = json_read(text, len, &m.body, err);
+    int r = json_read_input(text, len, &m.body, err);
     if (r == 0 && !json_is_object(m.body))
         r = err_set(err, ERR_INVALID, 0, "a message is a JSON object");
     if (r == 0)

@@ -245,9 +245,11 @@ static void outside_retry(void *arg)
     CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
     CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
     const char *const headers[] = { auth, NULL };
-    const struct ws_target to = {
-        .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX, .trust = o->engine->trust
-    };
+    const struct ws_target to = { .url = url,
+                                  .headers = auth ? headers : NULL,
+                                  .message_max = ENGINE_MESSAGE_MAX,
+                                  .trust = o->engine->trust,
+                                  .rule = outgoing_operator };
     if (ws_dial(o->engine->loop, &to, &events, o, &o->ws, &err) == 0)
         outside_register(o);
     else

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
-#include "engine/share.h"
+#include "base/share.h"
 #include "store/store.h"
 
 #define VALUE_STORE_NAME_MAX   512                /* bytes of a name or key */

@@ -41,7 +41,10 @@ struct guest_link {
     void *arg;
     struct err err; /* why it broke */
     bool is_broken, is_freed, has_handshake;
+    void (*denied_fn)(void *arg, const struct guest_denied *d);
+    void *denied_arg;
     unsigned version; /* agreed with the agent; 0 before its HANDSHAKE */
+    uint32_t caps;    /* PROTO_CAP_*: what it can do */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
     uint32_t bucket_count, stream_count, own_count, last_id;
@@ -122,6 +125,11 @@ void guest_link_fail(struct guest_link *g, const struct err *err)
 void guest_link_on_why(struct guest_link *g, guest_why_fn *fn)
 {
     g->on_why = fn;
+}
+
+bool link_can(const struct guest_link *g, uint32_t cap)
+{
+    return g->caps & cap;
 }
 
 unsigned guest_link_version(const struct guest_link *g)
@@ -388,10 +396,32 @@ bool link_has_room(struct link_stream *s)
 
 /* --- receiving --- */
 
+static int on_denied_frame(struct guest_link *g, const uint8_t *payload, size_t len)
+{
+    struct proto_reader r;
+    struct guest_denied d;
+    proto_reader_init(&r, payload, len);
+    d.nr = proto_get_u32(&r);
+    d.arch = proto_get_u32(&r);
+    d.error = proto_get_u32(&r);
+    d.pid = proto_get_u32(&r);
+    d.count = proto_get_u64(&r);
+    d.lost = proto_get_u64(&r);
+    d.program = proto_get_str(&r, GUEST_PROGRAM_MAX);
+    if (proto_reader_end(&r) < 0 || d.error == 0 || d.error >= 4096 || d.count > LIMIT_MAX(WHOLE) ||
+        d.lost > LIMIT_MAX(WHOLE))
+        return -EBADMSG;
+    if (g->denied_fn)
+        g->denied_fn(g->denied_arg, &d);
+    return 0;
+}
+
 static int on_connection_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
 {
     if (h->type == PROTO_JOB_EXIT)
         return link_jobs_on_exit(&g->jobs, payload, h->length);
+    if (h->type == PROTO_DENIED)
+        return on_denied_frame(g, payload, h->length);
     if (h->type != PROTO_HANDSHAKE || g->has_handshake)
         return -EBADMSG;
     struct proto_reader r;
@@ -403,6 +433,7 @@ static int on_connection_frame(struct guest_link *g, const struct proto_header *
     g->version = proto_agree(&handshake);
     if (g->version == 0)
         return -EPROTONOSUPPORT;
+    g->caps = handshake.caps;
     g->has_handshake = true;
     return 0;
 }
@@ -548,13 +579,19 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
     uint8_t mem[64];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, 0);
+    proto_put_handshake(&w, PROTO_CAP_DENIED);
     int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(n > 0);
     struct iovec handshake = { .iov_base = mem, .iov_len = (size_t)n };
     send_frame(g, &handshake, 1);
     *ret = g;
     return 0;
+}
+
+void guest_on_denied(struct guest_link *g, void (*fn)(void *arg, const struct guest_denied *d), void *arg)
+{
+    g->denied_fn = fn;
+    g->denied_arg = arg;
 }
 
 struct link_jobs *link_jobs(struct guest_link *g)

@@ -20,13 +20,14 @@ struct guest_exec;
 struct guest_reader;
 struct guest_writer;
 struct guest_tunnel;
+struct guest_watch;
 
 #define GUEST_WINDOW (256u * 1024)
 
-/* Errors of calls that return int (the callback is never called then): -EPIPE the link is broken, -EBUSY 8 MiB are
- * queued or 65,536 calls are open (ERR_CAPACITY), -EINVAL a relative or too long path, tag or text, -E2BIG more than
- * 1 MiB for put or input.
- * An on_writable function stays until replaced; it runs when there is room again after a send that was cut short. */
+/* Errors of calls that return int (the callback is never called then): -EPIPE the link is broken, -ENOSYS its agent is
+ * older than the call, -EBUSY 8 MiB are queued or 65,536 calls are open (ERR_CAPACITY), -EINVAL a relative or too long
+ * path, tag or text, -E2BIG more than 1 MiB for put or input. An on_writable function stays until replaced; it runs
+ * when there is room again after a send that was cut short. */
 
 /* Takes fd (on failure the caller keeps it). on_gone: the agent has exited or broke the protocol (err tells which);
  * every pending call has failed before. */
@@ -62,6 +63,7 @@ enum {
     GUEST_EXEC_MARKS =
         32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see log_mark.h.
              * An agent of an older release does not know it and writes the lines as they are */
+    GUEST_EXEC_SFTP = 64, /* the agent itself serves SFTP, in the place of a program; argv only names it */
 };
 struct guest_exec_plan {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
@@ -121,6 +123,16 @@ int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, v
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),
                        void *arg);
 
+/* System calls that the filter of the box denied (PROTO_DENIED). program is text of the guest's choice: any bytes, at
+ * most GUEST_PROGRAM_MAX. One handler per link. */
+#define GUEST_PROGRAM_MAX 64
+struct guest_denied {
+    uint32_t nr, arch, error, pid;
+    uint64_t count, lost; /* neither is more than 2^53 */
+    const char *program;
+};
+void guest_on_denied(struct guest_link *g, void (*fn)(void *arg, const struct guest_denied *d), void *arg);
+
 /* --- files: paths are absolute inside the sandbox; errors carry the guest's errno as kind (404, 400, 403, 409, 507)
  * --- */
 struct guest_stat {
@@ -149,15 +161,27 @@ int guest_fs_chmod(struct guest_link *g, const char *path, const char *mode, con
 /* Writes a small file in one round trip (<= 1 MiB): makes its parents, writes beside the target and renames. */
 int guest_fs_put(struct guest_link *g, const char *path, const char *data, size_t len, uint32_t mode, guest_done_fn *fn,
                  void *arg);
+/* A file as it was opened or put in place. version differs when the file was changed or replaced. */
+struct guest_content {
+    struct guest_stat stat;
+    uint64_t version;
+    bool has_size; /* opened: else its size is not known before its end (/proc) */
+    bool is_new;   /* put in place: there was none */
+};
 /* Streams. max 0 = to the end. The reader calls on_open (size known) first, then data to be credited, then on_done.
  * Directories, FIFOs and devices are rejected with ERR_INVALID without blocking. */
 struct guest_read_events {
-    void (*on_open)(void *arg, const struct guest_stat *st); /* may be NULL */
+    void (*on_open)(void *arg, const struct guest_stat *st); /* may be NULL, and is for guest_content_open() */
+    void (*on_content)(void *arg, const struct guest_content *content); /* guest_content_open() only */
     void (*on_data)(void *arg, const char *data, size_t len);
     void (*on_done)(void *arg, const struct err *err);
 };
 int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint64_t max,
                   const struct guest_read_events *ev, void *arg, struct guest_reader **ret);
+/* The same with the rights of a user, in two steps: on_content, then guest_reader_range() once, and data follows. */
+int guest_content_open(struct guest_link *g, const char *path, const char *user, const struct guest_read_events *ev,
+                       void *arg, struct guest_reader **ret);
+void guest_reader_range(struct guest_reader *r, uint64_t offset, uint64_t max); /* max UINT64_MAX: to the end */
 void guest_reader_credit(struct guest_reader *r, size_t bytes);
 void guest_reader_drop(struct guest_reader *r);
 /* Writes beside the target and renames at the end, so a broken upload leaves the old file. */
@@ -167,6 +191,40 @@ int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool h
 #define GUEST_MODE_GIVEN 0100000u /* or'ed to a mode: it is explicit, even when it is 0 */
 int guest_fs_replace(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
                      void *arg, struct guest_writer **ret);
+/* What must be true of the file that is there, when the write begins and when it is put in place; else ERR_UNMET. */
+enum {
+    GUEST_STORE_EXISTS = 1,
+    GUEST_STORE_ABSENT = 2,
+    GUEST_STORE_MATCH = 4,
+    GUEST_STORE_OTHER = 8
+}; /* PROTO_STORE_* */
+#define GUEST_STORE_VERSIONS 64
+struct guest_store_plan {
+    const char *path, *user; /* user: as in guest_exec_plan */
+    uint32_t mode;           /* 0: the old file's, or 0644 */
+    unsigned flags;
+    const uint64_t *versions; /* of MATCH (one of them) and OTHER (none of them) */
+    size_t n_versions;
+};
+typedef void guest_content_fn(void *arg, const struct guest_content *content,
+                              const struct err *err); /* err or content */
+/* With the rights of a user; makes missing parents, and removes them again when the write fails. */
+int guest_content_store(struct guest_link *g, const struct guest_store_plan *plan, guest_content_fn *fn, void *arg,
+                        struct guest_writer **ret);
+/* A file or folder as a tar archive, and one into a folder, with the rights of a user. The reader calls on_data and
+ * on_done. */
+struct guest_pack_plan {
+    const char *path, *user;
+    bool is_plain; /* without hard links: a file with several names is stored once for each */
+};
+int guest_tree_pack(struct guest_link *g, const struct guest_pack_plan *plan, const struct guest_read_events *ev,
+                    void *arg, struct guest_reader **ret);
+struct guest_unpacked {
+    uint64_t entries, bytes;
+};
+typedef void guest_unpacked_fn(void *arg, const struct guest_unpacked *done, const struct err *err); /* err or done */
+int guest_tree_unpack(struct guest_link *g, const char *path, const char *user, guest_unpacked_fn *fn, void *arg,
+                      struct guest_writer **ret);
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len); /* accepted bytes */
 void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg);
 void guest_writer_end(struct guest_writer *w);  /* fn is called when the file is in place */
@@ -205,6 +263,30 @@ struct guest_change {
 int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn,
                     void *arg);
 
+/* --- changes of files below a folder, with the rights of a user: see PROTO_FS_WATCH and PROTO_CHANGE_* in
+ * guest/proto.h
+ * --- */
+struct guest_file_change {
+    uint8_t kind; /* PROTO_CHANGE_* */
+    bool is_folder;
+    const char *path, *text;
+};
+struct guest_watch_plan {
+    const char *path, *user;
+    const char *const *exclude; /* globs, NULL-terminated, or NULL; LIMIT WATCH_EXCLUDES at most */
+    bool is_recursive;
+};
+struct guest_watch_events {
+    /* The first is READY. bytes are to be credited: until then no more come than the window holds, and what happens is
+     * merged by the agent. */
+    void (*on_changes)(void *arg, const struct guest_file_change *changes, size_t n, size_t bytes);
+    void (*on_done)(void *arg, const struct err *err); /* it failed, or the link broke */
+};
+int guest_watch_start(struct guest_link *g, const struct guest_watch_plan *plan, const struct guest_watch_events *ev,
+                      void *arg, struct guest_watch **ret);
+void guest_watch_credit(struct guest_watch *w, size_t bytes);
+void guest_watch_drop(struct guest_watch *w);
+
 /* Counts that only the agent of a VM has. ERR_UNSUPPORTED from others. */
 struct guest_usage {
     uint32_t pids; /* processes and threads */
@@ -227,6 +309,9 @@ int guest_processes(struct guest_link *g, guest_processes_fn *fn,
                     void *arg); /* the agent itself is not listed; max 4,096 */
 int guest_kill(struct guest_link *g, int pid, int signo, guest_done_fn *fn,
                void *arg); /* ERR_NOT_FOUND; never pid <= 1 */
+/* Sends signo to every process of the sandbox. fn is called once none is left, and a VM's disk has what they wrote: it
+ * may never be. -EOPNOTSUPP: an agent of an older release, or its handshake has not come yet. */
+int guest_end(struct guest_link *g, int signo, guest_done_fn *fn, void *arg);
 /* SIGINT to the process groups of all running non-durable, non-terminal execs. */
 int guest_interrupt(struct guest_link *g, guest_done_fn *fn, void *arg);
 

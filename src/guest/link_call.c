@@ -32,6 +32,8 @@ static enum err_code kind_of(int sys)
     case ENOSYS:
     case EOPNOTSUPP:
         return ERR_UNSUPPORTED;
+    case PROTO_UNMET:
+        return ERR_UNMET;
     case ENOMEM:
     case EAGAIN:
     case EMFILE:

@@ -75,6 +75,7 @@ void link_each(struct guest_link *g, link_each_fn *fn, void *arg);
 void link_hold(struct guest_link *g);   /* keeps the link alive while calls are told, whatever they do */
 void link_unhold(struct guest_link *g); /* may free it */
 bool link_is_broken(const struct guest_link *g);
+bool link_can(const struct guest_link *g, uint32_t cap); /* PROTO_CAP_*; false before the agent's handshake */
 
 /* Turns an ERROR payload into a struct err: the guest's errno selects the code, its step becomes the text. */
 void link_error(const uint8_t *payload, size_t len, struct err *ret);
@@ -83,6 +84,7 @@ bool link_failed(struct link_stream *s, const struct proto_header *h, const uint
 
 /* --- windows of one stream's data --- */
 struct link_flow {
+    uint32_t window;   /* most bytes under way in one direction */
     uint32_t in_left;  /* what the guest may still send */
     uint32_t in_held;  /* received, not yet credited by the user */
     uint32_t in_owed;  /* credited by the user, not yet sent to the guest */
@@ -93,6 +95,7 @@ struct link_flow {
 };
 
 void link_flow_init(struct link_flow *f);
+void link_flow_widen(struct link_flow *f);           /* PROTO_WINDOW_WIDE; right after the init */
 int link_flow_take(struct link_flow *f, size_t len); /* -EBADMSG: beyond the window */
 void link_flow_credit(struct link_stream *s, struct link_flow *f, size_t bytes);
 size_t link_flow_send(struct link_stream *s, struct link_flow *f, uint16_t type, const char *data, size_t len);

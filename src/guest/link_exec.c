@@ -13,11 +13,12 @@
 _Static_assert(SAME(GUEST_EXEC_STDIN, PROTO_WITH_STDIN) && SAME(GUEST_EXEC_PTY, PROTO_WITH_PTY) &&
                    SAME(GUEST_EXEC_LOG, PROTO_WITH_LOG) && SAME(GUEST_EXEC_MERGE, PROTO_WITH_MERGE) &&
                    SAME(GUEST_EXEC_WAIT_EOF, PROTO_WITH_WAIT_EOF) && SAME(GUEST_EXEC_MARKS, PROTO_WITH_MARKS) &&
-                   SAME(GUEST_WINDOW, PROTO_WINDOW),
+                   SAME(GUEST_EXEC_SFTP, PROTO_WITH_SFTP) && SAME(GUEST_WINDOW, PROTO_WINDOW),
                "flags and window go over the wire as they are");
 
-#define FLAGS_ALL \
-    (GUEST_EXEC_STDIN | GUEST_EXEC_PTY | GUEST_EXEC_LOG | GUEST_EXEC_MERGE | GUEST_EXEC_WAIT_EOF | GUEST_EXEC_MARKS)
+#define FLAGS_ALL                                                                                                     \
+    (GUEST_EXEC_STDIN | GUEST_EXEC_PTY | GUEST_EXEC_LOG | GUEST_EXEC_MERGE | GUEST_EXEC_WAIT_EOF | GUEST_EXEC_MARKS | \
+     GUEST_EXEC_SFTP)
 
 struct guest_exec {
     struct link_stream s;
@@ -186,6 +187,9 @@ int guest_exec_start(struct guest_link *g, const struct guest_exec_plan *plan, c
     int r = check_plan(plan, err);
     if (r < 0)
         return r;
+    if (plan->flags & GUEST_EXEC_SFTP && !link_can(g, PROTO_CAP_SFTP))
+        return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP,
+                       "SFTP needs an agent of this release: stop and start the sandbox");
     struct guest_exec *x = xzalloc(sizeof(*x));
     *x = (struct guest_exec){ .s.kind = &exec_kind, .ev = *ev, .arg = arg, .flags = plan->flags };
     link_flow_init(&x->flow);

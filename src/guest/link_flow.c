@@ -7,7 +7,12 @@
 
 void link_flow_init(struct link_flow *f)
 {
-    *f = (struct link_flow){ .in_left = PROTO_WINDOW, .out_left = PROTO_WINDOW };
+    *f = (struct link_flow){ .window = PROTO_WINDOW, .in_left = PROTO_WINDOW, .out_left = PROTO_WINDOW };
+}
+
+void link_flow_widen(struct link_flow *f)
+{
+    f->window = f->in_left = f->out_left = PROTO_WINDOW_WIDE;
 }
 
 int link_flow_take(struct link_flow *f, size_t len)
@@ -24,7 +29,7 @@ void link_flow_credit(struct link_stream *s, struct link_flow *f, size_t bytes)
     uint32_t n = bytes < f->in_held ? (uint32_t)bytes : f->in_held;
     f->in_held -= n;
     f->in_owed += n;
-    if (f->in_owed < PROTO_WINDOW / 4)
+    if (f->in_owed < f->window / 4)
         return;
     uint8_t mem[4];
     struct proto_writer w;
@@ -70,7 +75,7 @@ int link_flow_credited(struct link_flow *f, const uint8_t *payload, size_t len)
     struct proto_reader r;
     proto_reader_init(&r, payload, len);
     uint32_t n = proto_get_u32(&r);
-    if (!n || n > PROTO_WINDOW - f->out_left)
+    if (!n || n > f->window - f->out_left)
         return -EBADMSG;
     f->out_left += n;
     link_flow_wake(f);

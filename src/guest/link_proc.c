@@ -1,4 +1,4 @@
-/* Processes of the sandbox: the list, kill and interrupt. */
+/* Processes of the sandbox: the list, kill, interrupt and end. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -115,6 +115,17 @@ int guest_kill(struct guest_link *g, int pid, int signo, guest_done_fn *fn, void
     proto_put_u32(&w, (uint32_t)pid);
     proto_put_u32(&w, (uint32_t)signo);
     return link_simple(g, PROTO_PROC_KILL, &w, (struct link_then){ fn, arg });
+}
+
+int guest_end(struct guest_link *g, int signo, guest_done_fn *fn, void *arg)
+{
+    uint8_t mem[4];
+    struct proto_writer w;
+    if (!link_can(g, PROTO_CAP_END))
+        return -EOPNOTSUPP;
+    proto_writer_init(&w, mem, sizeof(mem));
+    proto_put_u32(&w, (uint32_t)signo);
+    return link_simple(g, PROTO_PROC_END, &w, (struct link_then){ fn, arg });
 }
 
 int guest_interrupt(struct guest_link *g, guest_done_fn *fn, void *arg)

@@ -110,6 +110,7 @@ void link_time_begin(struct link_stream *s, uint16_t type)
     uint32_t ms = t->answer_ms;
     switch (type) {
     case PROTO_JOB_WAIT:
+    case PROTO_PROC_END:
         ms = 0; /* for something that may never happen */
         break;
     case PROTO_PING:

@@ -271,6 +271,17 @@ void proto_get_exit(struct proto_reader *r, struct proto_exit *ret)
     ret->wall_us = proto_get_u64(r);
 }
 
+void proto_put_change(struct proto_writer *w, const struct proto_change *c)
+{
+    size_t start = w->len;
+    proto_put_u8(w, c->kind);
+    proto_put_u8(w, c->is_folder);
+    proto_put_str(w, c->path);
+    proto_put_str(w, c->text);
+    if (w->is_full)
+        w->len = start;
+}
+
 void proto_put_row(struct proto_writer *w, const struct proto_row *row)
 {
     size_t start = w->len;
@@ -280,6 +291,15 @@ void proto_put_row(struct proto_writer *w, const struct proto_row *row)
     proto_put_str(w, row->text);
     if (w->is_full)
         w->len = start;
+}
+
+void proto_get_change(struct proto_reader *r, struct proto_change *ret)
+{
+    ret->kind = proto_get_u8(r);
+    ret->is_folder = proto_get_u8(r);
+    ret->path = proto_get_str(r, PROTO_PATH_MAX);
+    ret->text = proto_get_str(r, PROTO_PATH_MAX);
+    r->is_bad |= ret->kind == 0 || ret->kind > PROTO_CHANGE_LAST;
 }
 
 void proto_get_row(struct proto_reader *r, struct proto_row *ret)
@@ -343,7 +363,9 @@ enum { HOST = 1, GUEST = 2, REQUEST = 4, MORE = 8 };
 
 /* Layout letters: b h w q numbers of 1 2 4 8 bytes; s text of at most PROTO_PATH_MAX; g tag; A argv (at least one);
  * E env (or not given); P paths (at least one); x exit block; t stat records to the end; T one stat record; p process
- * records to the end; r row records to the end; * any rest; + a rest of at least one byte. */
+ * records to the end; r row records to the end; c change records
+ * to the end, at least one; 8 numbers of 8 bytes to the end, at most PROTO_STORE_VERSIONS;
+ * * any rest; + a rest of at least one byte. */
 static const struct message {
     uint16_t type;
     uint8_t rules;
@@ -359,6 +381,7 @@ static const struct message {
     { PROTO_RESEED, HOST | REQUEST, "RESEED", "q*" },
     { PROTO_USAGE, HOST | REQUEST, "USAGE", "" },
     { PROTO_USAGE_REPLY, GUEST, "USAGE_REPLY", "wqq" },
+    { PROTO_DENIED, GUEST, "DENIED", "wwwwqqs" },
     { PROTO_EXEC_START, HOST | REQUEST | MORE, "EXEC_START", "whhwssgAE" },
     { PROTO_EXEC_STARTED, GUEST, "EXEC_STARTED", "w" },
     { PROTO_EXEC_OUTPUT, GUEST, "EXEC_OUTPUT", "b+" },
@@ -394,10 +417,21 @@ static const struct message {
     { PROTO_FS_SED, HOST | REQUEST | MORE, "FS_SED", "wsEEP*" },
     { PROTO_FS_CHANGE, HOST | REQUEST, "FS_CHANGE", "swwwb" },
     { PROTO_FS_ROWS, GUEST | MORE, "FS_ROWS", "r" },
+    { PROTO_FS_OPEN, HOST | REQUEST, "FS_OPEN", "ss" },
+    { PROTO_FS_CONTENT, GUEST, "FS_CONTENT", "qbT" },
+    { PROTO_FS_RANGE, HOST, "FS_RANGE", "qq" },
+    { PROTO_FS_STORE, HOST | REQUEST, "FS_STORE", "ssww8" },
+    { PROTO_FS_STORED, GUEST, "FS_STORED", "qbT" },
+    { PROTO_FS_PACK, HOST | REQUEST, "FS_PACK", "ssb" },
+    { PROTO_FS_UNPACK, HOST | REQUEST, "FS_UNPACK", "ss" },
+    { PROTO_FS_UNPACKED, GUEST, "FS_UNPACKED", "qq" },
+    { PROTO_FS_WATCH, HOST | REQUEST, "FS_WATCH", "ssbE" },
+    { PROTO_FS_CHANGES, GUEST, "FS_CHANGES", "c" },
     { PROTO_PROC_LIST, HOST | REQUEST, "PROC_LIST", "" },
     { PROTO_PROC_LIST_REPLY, GUEST | MORE, "PROC_LIST_REPLY", "qp" },
     { PROTO_PROC_KILL, HOST | REQUEST, "PROC_KILL", "ww" },
     { PROTO_PROC_INTERRUPT, HOST | REQUEST, "PROC_INTERRUPT", "" },
+    { PROTO_PROC_END, HOST | REQUEST, "PROC_END", "w" },
     { PROTO_TUNNEL_OPEN, HOST | REQUEST, "TUNNEL_OPEN", "bhs" },
     { PROTO_TUNNEL_OPENED, GUEST, "TUNNEL_OPENED", "" },
     { PROTO_TUNNEL_DATA, HOST | GUEST, "TUNNEL_DATA", "*" },
@@ -428,8 +462,11 @@ static void check_records(struct proto_reader *r, char kind)
     struct proto_stat st;
     struct proto_process p;
     struct proto_row row;
+    struct proto_change change;
     do {
-        if (kind == 'r' && r->left)
+        if (kind == 'c')
+            proto_get_change(r, &change);
+        else if (kind == 'r' && r->left)
             proto_get_row(r, &row);
         else if (kind == 'p' && r->left)
             proto_get_process(r, &p);
@@ -473,7 +510,12 @@ static void check_field(struct proto_reader *r, char kind)
     case 'T':
     case 'p':
     case 'r':
+    case 'c':
         check_records(r, kind);
+        break;
+    case '8':
+        (void)proto_get_rest(r, &n);
+        r->is_bad |= n % 8 || n / 8 > PROTO_STORE_VERSIONS;
         break;
     default: /* '*' and '+' */
         (void)proto_get_rest(r, &n);

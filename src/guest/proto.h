@@ -22,11 +22,13 @@
  *    PROTO_MORE is complete in its one frame.
  * 4. A long reply (FS_STATS, PROC_LIST_REPLY, JOB_LOG_REPLY) is several frames, all but the last with PROTO_MORE; each
  *    frame holds whole records; other streams' frames may come between.
- * 5. Flow control: each direction of a stream's data (EXEC_OUTPUT, EXEC_STDIN, FS_DATA, TUNNEL_DATA) starts with
- *    PROTO_WINDOW bytes of credit. Only the bytes of `data` count. The receiver gives credit back with CREDIT as it
- *    passes bytes on. Sending beyond the credit, or crediting beyond PROTO_WINDOW, is a protocol error.
+ * 5. Flow control: each direction of a stream's data (EXEC_OUTPUT, EXEC_STDIN, FS_DATA, FS_CHANGES, TUNNEL_DATA) starts
+ * with PROTO_WINDOW bytes of credit, the window (some requests have PROTO_WINDOW_WIDE). Only the bytes of `data` count.
+ *    The receiver gives credit back with CREDIT as it passes bytes on. Sending beyond the credit, or crediting beyond
+ *    the window, is a protocol error.
  * 6. A protocol error by the guest ends the link; one by the host makes the agent close the connection. */
 #pragma once
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,21 +43,31 @@
 #define PROTO_FRAME_MAX   (PROTO_HEADER + PROTO_PAYLOAD_MAX)
 #define PROTO_REQUEST_MAX (4u * 1024 * 1024) /* joined payload of one request */
 #define PROTO_WINDOW      (256u * 1024)
+#define PROTO_WINDOW_WIDE (1024u * 1024) /* of FS_OPEN, FS_STORE, FS_PACK and FS_UNPACK: fewer, larger turns */
 #define PROTO_PUT_MAX     (1024u * 1024) /* data of FS_PUT and JOB_INPUT; most bytes of one JOB_LOG */
 #define PROTO_TAG_MAX     LIMIT_MAX(EXEC_ID_BYTES)
-#define PROTO_PATH_MAX    4095u   /* longest path, without its NUL */
-#define PROTO_ARGS_MAX    32768u  /* argv entries; env entries too */
-#define PROTO_STAT_MAX    4096u   /* paths of one FS_STAT */
-#define PROTO_LIST_MAX    100000u /* entries of one FS_LIST; more is ERROR E2BIG */
-#define PROTO_SEARCH_MAX  10000u  /* results of one FS_SEARCH; the agent stops there */
+#define PROTO_PATH_MAX    4095u            /* longest path, without its NUL */
+#define PROTO_ARGS_MAX    32768u           /* argv entries; env entries too */
+#define PROTO_STAT_MAX    4096u            /* paths of one FS_STAT */
+#define PROTO_LIST_MAX    LIMIT_MAX(FILES) /* entries of one FS_LIST; more is ERROR E2BIG */
+#define PROTO_SEARCH_MAX  10000u           /* results of one FS_SEARCH; the agent stops there */
 #define PROTO_PROC_MAX    4096u
 #define PROTO_COMMAND_MAX 4096u       /* longest command line of a process; the agent cuts it */
 #define PROTO_NO_STRS     0xffffffffu /* a count of strs that means "not given" */
 
 enum { PROTO_MORE = 1 }; /* frame flags */
 
-/* What an agent can do beyond version 1: none yet. The host ignores bits it does not know. */
-enum { PROTO_CAP_NONE = 0 };
+/* What an agent can do beyond version 1. The host ignores bits it does not know. CONTENT: FS_OPEN to FS_UNPACKED. END:
+ * PROC_END. WATCH: FS_WATCH. SFTP: that flag of
+ * EXEC_START. DENIED, of a host: it takes DENIED. */
+enum {
+    PROTO_CAP_NONE = 0,
+    PROTO_CAP_CONTENT = 1,
+    PROTO_CAP_END = 2,
+    PROTO_CAP_WATCH = 8,
+    PROTO_CAP_DENIED = 16,
+    PROTO_CAP_SFTP = 32,
+};
 
 /* flags of EXEC_START; the same values as GUEST_EXEC_* of guest/link.h, which says what they mean */
 enum {
@@ -65,10 +77,17 @@ enum {
     PROTO_WITH_MERGE = 8,
     PROTO_WITH_WAIT_EOF = 16,
     PROTO_WITH_MARKS = 32,
+    PROTO_WITH_SFTP = 64,
 };
 
 /* flags of FS_WRITE. REPLACE: replaces what is there, even a symlink (default: written through it) */
 enum { PROTO_WRITE_PARENTS = 1, PROTO_WRITE_REPLACE = 2 };
+/* flags of FS_STORE: what must be true of the file that is there, at the beginning and when it is replaced. EXISTS:
+ * there is one; ABSENT: there is none; MATCH: its version is one of the list; OTHER: it is none of the list */
+enum { PROTO_STORE_EXISTS = 1, PROTO_STORE_ABSENT = 2, PROTO_STORE_MATCH = 4, PROTO_STORE_OTHER = 8 };
+#define PROTO_STORE_FLAGS    15u
+#define PROTO_STORE_VERSIONS 64u       /* in the list of one FS_STORE */
+#define PROTO_UNMET          ECANCELED /* errno of an ERROR: such a condition is not met. No file operation fails with it */
 /* flags of FS_GREP and FS_SED */
 enum {
     PROTO_TEXT_RECURSIVE = 1,
@@ -78,6 +97,23 @@ enum {
     PROTO_TEXT_ROOT = 16 /* FS_SED: the one path is a root to walk, its failure is an ERROR; else it is a file */
 };
 #define PROTO_ROW_TEXT_MAX 32768u /* longest text of a row; the agent cuts lines to it */
+
+/* kind of a change record. MOVED: text is the old path. OVERFLOW: changes at and below path were lost, list it again.
+ * LIMIT: what is not watched, text is why. GONE: the watched folder is not there any more; BACK: it is there again,
+ * list it. READY: from now on changes are reported. */
+enum {
+    PROTO_CHANGE_CREATED = 1,
+    PROTO_CHANGE_MODIFIED,
+    PROTO_CHANGE_DELETED,
+    PROTO_CHANGE_MOVED,
+    PROTO_CHANGE_ATTRIBUTES,
+    PROTO_CHANGE_OVERFLOW,
+    PROTO_CHANGE_LIMIT,
+    PROTO_CHANGE_GONE,
+    PROTO_CHANGE_BACK,
+    PROTO_CHANGE_READY,
+    PROTO_CHANGE_LAST = PROTO_CHANGE_READY
+};
 
 enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block */
 
@@ -96,6 +132,9 @@ enum proto_type {
     PROTO_RESEED = 8,   /* H>G: u64 wall clock in us since the epoch, data seed -> DONE. Mix in seed, step the clock */
     PROTO_USAGE = 9,    /* H>G: empty -> USAGE_REPLY; ERROR ENOSYS where the host knows that itself */
     PROTO_USAGE_REPLY = 10, /* G>H: u32 processes and threads, u64 bytes of memory, u64 OOM kills */
+    /* G>H on stream 0, to a host with PROTO_CAP_DENIED: u32 number of a system call that the box's filter denied, u32
+     * AUDIT_ARCH_*, u32 errno, u32 pid (0 unknown), u64 count, u64 further ones that are in no frame, str program */
+    PROTO_DENIED = 11,
 
     /* H>G: u32 PROTO_WITH_* flags, u16 cols, u16 rows, u32 timeout_ms (0 none), str cwd ("" = "/"), str user ("" =
      * root; "uid[:gid]" or a name of /etc/passwd), str tag ("" unless PROTO_WITH_LOG), strs argv (at least one), strs
@@ -150,6 +189,9 @@ enum proto_type {
     PROTO_PROC_LIST_REPLY = 65, /* G>H: u64 total_memory_kb, process records to the end of the payload */
     PROTO_PROC_KILL = 66,       /* H>G: u32 pid (> 1), u32 signo -> DONE */
     PROTO_PROC_INTERRUPT = 67,  /* H>G: empty -> DONE. SIGINT to the groups of all non-durable, non-terminal execs */
+    /* H>G: u32 signo, to every process but the agent -> DONE once none is left and, in a VM, the disk has everything
+     * that was written. Only with PROTO_CAP_END: an agent without it closes the link */
+    PROTO_PROC_END = 68,
 
     /* H>G: u8 is_udp, u16 port, str host ("" = 127.0.0.1, then ::1) -> TUNNEL_OPENED, TUNNEL_DATA..., DONE when both
      * directions ended well, ERROR when refused or broken. Data may be sent before TUNNEL_OPENED. */
@@ -169,6 +211,30 @@ enum proto_type {
      * entries changed. Links are followed, but not descended through. */
     PROTO_FS_CHANGE = 98,
     PROTO_FS_ROWS = 99, /* G>H: row records to the end of the payload */
+
+    /* Contents of files with the rights of a user ("" = root, else as in EXEC_START). A version is a number that
+     * differs when the file was changed or replaced. */
+
+    /* H>G: str path, str user -> FS_CONTENT; then FS_RANGE -> FS_DATA..., DONE. A regular file, else ERROR */
+    PROTO_FS_OPEN = 104,
+    PROTO_FS_CONTENT = 105, /* G>H: u64 version, u8 has_size (0: only its end shows it), one stat record */
+    PROTO_FS_RANGE = 106,   /* H>G, once: u64 offset, u64 max (UINT64_MAX = to the end) */
+    /* H>G: str path, str user, u32 mode (0 = the old file's, or 0644), u32 PROTO_STORE_* flags, versions to the end of
+     * the payload; then FS_DATA..., FS_END -> FS_STORED when it is in place. Makes missing parents */
+    PROTO_FS_STORE = 107,
+    PROTO_FS_STORED = 108, /* G>H: u64 version, u8 is_new (there was none), one stat record. Ends the stream */
+    /* H>G: str path, str user, u8 is_plain (a file with several names is stored once for each) -> FS_DATA..., DONE: a
+     * file or folder as a tar archive */
+    PROTO_FS_PACK = 109,
+    /* H>G: str path, str user; then FS_DATA..., FS_END -> FS_UNPACKED: a tar archive into a folder, which is made when
+     * it is missing. ERROR may come before FS_END */
+    PROTO_FS_UNPACK = 110,
+    PROTO_FS_UNPACKED = 111, /* G>H: u64 entries, u64 bytes of their contents. Ends the stream */
+
+    /* H>G: str path of a folder, str user, u8 is_recursive, strs exclude (globs; PROTO_NO_STRS none) -> FS_CHANGES...
+     * with READY first, until DROP; ERROR when it cannot be watched (any more) */
+    PROTO_FS_WATCH = 117,
+    PROTO_FS_CHANGES = 118, /* G>H: change records to the end of the payload, at least one; all of it is `data` */
 };
 
 /* exit block: u32 code, u32 signal (0 = on its own), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64
@@ -203,6 +269,13 @@ struct proto_row {
     bool is_set;
 };
 
+/* change record: u8 kind, u8 is_folder, str path, str text */
+struct proto_change {
+    const char *path, *text;
+    uint8_t kind;
+    bool is_folder;
+};
+
 struct proto_handshake {
     uint32_t magic, caps;
     uint16_t version, oldest;
@@ -235,6 +308,7 @@ void proto_put_data(struct proto_writer *w, const void *data, size_t len);
 void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
 void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
 void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
+void proto_put_change(struct proto_writer *w, const struct proto_change *c);   /* whole or nothing */
 void proto_put_row(struct proto_writer *w, const struct proto_row *row);       /* whole or nothing */
 void proto_put_handshake(struct proto_writer *w, uint32_t caps);
 
@@ -264,6 +338,7 @@ uint32_t proto_get_count(struct proto_reader *r, uint32_t max);
 void proto_get_exit(struct proto_reader *r, struct proto_exit *ret);
 void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
+void proto_get_change(struct proto_reader *r, struct proto_change *ret); /* an unknown kind is bad */
 void proto_get_row(struct proto_reader *r, struct proto_row *ret);
 void proto_get_handshake(struct proto_reader *r, struct proto_handshake *ret);
 /* The version to use with this peer, 0 when there is none in common. */

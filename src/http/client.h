@@ -7,11 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "http/outgoing.h"
 #include "loop/loop.h"
 
 struct http_client; /* one call */
 
-struct sockaddr;
 struct tls_context_trust;
 
 struct http_client_request {
@@ -25,9 +25,9 @@ struct http_client_request {
                            owns it when http_client_start() succeeds, and closes it with the call at the latest */
     int64_t timeout_ms; /* for the whole call; 0 means 30 s, less than 0 no limit once connected */
     size_t body_max;    /* response bytes; 0 means no limit: on_data limits what it keeps */
-    const struct tls_context_trust *trust;   /* for https://; NULL: the system's store */
-    bool (*allow)(const struct sockaddr *a); /* addresses that may be connected to, after resolution; NULL: all.
-                                                Otherwise the call ends with ERR_FORBIDDEN */
+    const struct tls_context_trust *trust; /* for https://; NULL: the system's store */
+    struct outgoing rule; /* for TCP: where it may connect to, otherwise it ends with ERR_FORBIDDEN. Zeros allow
+                             nothing. Its lists outlive the call */
 };
 
 struct http_client_events {

@@ -1,7 +1,7 @@
 /* One attempt to connect: look up the name on a pool thread, try the addresses one after the other, then the TLS
  * handshake if there is a context, all under one timer. The lookup may outlive the dial: it keeps its own memory, and a
- * dial that is freed meanwhile is NULL there. An address that dial_only()'s function refuses is skipped, after the
- * lookup, so that a name cannot get around the rule. The owner hears exactly once, never from inside dial_*(). */
+ * dial that is freed meanwhile is NULL there. An address that the rule denies is skipped, after the lookup, so that a
+ * name cannot get around the rule. The owner hears exactly once, never from inside dial_*(). */
 #include "http/dial.h"
 
 #include <errno.h>
@@ -32,13 +32,13 @@ struct dial {
     struct lookup *lookup;
     struct addrinfo *list, *next; /* next: the next address to try */
     char *name;                   /* for messages */
-    char *host;                   /* with ctx: the host name the certificate must match */
-    SSL_CTX *ctx;                 /* NULL: plain */
-    struct tls_pump *pump;        /* during the handshake */
+    char *host;                   /* that the rule is about, and the name a certificate must match */
+    struct outgoing rule;
+    SSL_CTX *ctx;          /* NULL: plain */
+    struct tls_pump *pump; /* during the handshake */
     int fd;
     struct watch *watch;
     struct timer *timer;
-    dial_allow_fn *allow; /* NULL: every address */
     dial_fn *fn;
     void *arg;
     bool is_unix, is_start_due, is_given_up;
@@ -153,10 +153,8 @@ static void try_next(struct dial *d, int last)
     while (d->next) {
         struct addrinfo *ai = d->next;
         d->next = ai->ai_next;
-        if (d->allow && !d->allow(ai->ai_addr)) {
-            (void)err_set(&denied, ERR_FORBIDDEN, 0, "connect to %s: its address is not allowed", d->name);
+        if (outgoing_check(&d->rule, d->host, ai->ai_addr, &denied) < 0)
             continue;
-        }
         last = -try_connect(d, ai->ai_addr, ai->ai_addrlen);
         if (last == 0)
             return;
@@ -167,11 +165,6 @@ static void try_next(struct dial *d, int last)
         finish_with(d, NO_FD, &denied);
     else
         dial_finish(d, last, "connect to");
-}
-
-void dial_only(struct dial *d, dial_allow_fn *fn)
-{
-    d->allow = fn;
 }
 
 static void dial_connected(void *arg, int events)
@@ -260,25 +253,19 @@ static void start_tcp(void *arg)
     }
 }
 
-struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t timeout_ms, dial_fn *fn, void *arg)
+struct dial *dial_tcp(struct loop *l, const struct dial_target *to, int64_t timeout_ms, dial_fn *fn, void *arg)
 {
-    struct dial *d = dial_new(l, xasprintf("%s port %u", host, port), timeout_ms, fn, arg);
+    struct dial *d = dial_new(l, xasprintf("%s port %u", to->host, to->port), timeout_ms, fn, arg);
     struct lookup *lo = xzalloc(sizeof *lo);
     lo->dial = d;
-    lo->host = xstrdup(host);
-    (void)snprintf(lo->port, sizeof lo->port, "%u", port);
+    lo->host = xstrdup(to->host);
+    (void)snprintf(lo->port, sizeof lo->port, "%u", to->port);
+    d->host = xstrdup(to->host);
+    d->rule = to->rule;
+    d->ctx = to->ctx ? tls_context_ref(to->ctx) : NULL;
     d->lookup = lo;
     d->is_start_due = true;
     loop_defer(l, start_tcp, d);
-    return d;
-}
-
-struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *ctx, int64_t timeout_ms, dial_fn *fn,
-                      void *arg)
-{
-    struct dial *d = dial_tcp(l, host, port, timeout_ms, fn, arg);
-    d->host = xstrdup(host);
-    d->ctx = tls_context_ref(ctx);
     return d;
 }
 

@@ -332,12 +332,9 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
         c->timer = timer_new(l, limit_ms, 0, call_timeout, c);
     if (req->unix_path)
         c->dial = dial_unix(l, req->unix_path, limit_ms, call_dialed, c);
-    else if (ctx)
-        c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, call_dialed, c);
     else
-        c->dial = dial_tcp(l, u.host, u.port, limit_ms, call_dialed, c);
-    if (req->allow)
-        dial_only(c->dial, req->allow);
+        c->dial = dial_tcp(l, &(struct dial_target){ .host = u.host, .port = u.port, .rule = req->rule, .ctx = ctx },
+                           limit_ms, call_dialed, c);
     (void)tls_context_unref(ctx);
     *ret = c;
     return 0;

@@ -53,12 +53,22 @@ void http_conn_unref(struct http_conn *c)
     assert(c->is_closed && !c->req);
     c->magic = 0;
     http_server_unref(c->server);
+    free(c->cert);
     free(c);
 }
 
 static int64_t now(const struct http_conn *c)
 {
     return loop_now_ms(c->server->loop);
+}
+
+static void forget_unsent(struct http_conn *c)
+{
+    while (c->unsent) {
+        struct http_req *r = c->unsent;
+        c->unsent = r->next_free;
+        (void)http_req_unref(r);
+    }
 }
 
 /* Ends everything except the descriptor. */
@@ -68,6 +78,7 @@ static void conn_retire(struct http_conn *c)
     c->watch = watch_free(c->watch);
     buf_done(&c->stash);
     output_queue_done(&c->out);
+    forget_unsent(c);
     http_server_forget(c->server, c);
 }
 
@@ -183,6 +194,7 @@ static void conn_flush(struct http_conn *c)
     http_conn_watch(c);
     if (output_queue_len(&c->out) > 0)
         return;
+    forget_unsent(c);
     if (c->phase == HTTP_PHASE_LINGER && c->is_eof) {
         http_conn_drop(c, false);
     } else if (c->phase == HTTP_PHASE_LINGER) {
@@ -221,7 +233,12 @@ static void drop_req(struct http_conn *c)
     if (!r)
         return;
     r->conn = NULL;
-    (void)http_req_unref(r);
+    if (r->over_fn && output_queue_len(&c->out)) {
+        r->next_free = c->unsent;
+        c->unsent = r;
+    } else {
+        (void)http_req_unref(r);
+    }
 }
 
 static void close_after_output(struct http_conn *c, bool is_input_left)
@@ -349,6 +366,7 @@ static void head_done(struct http_conn *c)
         return;
     }
     c->phase = HTTP_PHASE_BODY;
+    c->is_known = true;
     c->deadline_ms = 0;
     c->body_clock_ms = now(c);
     c->can_step = true;
@@ -400,7 +418,7 @@ static size_t conn_parse(struct http_conn *c, const char *data, size_t len)
         if (c->phase == HTTP_PHASE_IDLE) {
             c->phase = HTTP_PHASE_HEAD;
             c->deadline_ms = now(c) + c->server->limits.head_ms;
-            c->req = http_req_new(c->server, c->peer);
+            c->req = http_req_new(c->server, c->peer, c->cert);
             c->req->conn = c;
             http_parse_start(c);
         }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "http/http_rules.h"
 #include "http/httplines.h"
 #include "http/output_queue.h"
 #include "http/server.h"
@@ -24,10 +25,6 @@ enum {
     HTTP_REJECTS = 64, /* concurrent connections over the limit that get a 503; more are closed without a reply */
 };
 
-struct http_field { /* offsets into http_req.head */
-    uint32_t name, value;
-};
-
 struct http_req {
     unsigned magic, refs;
     struct http_server *server; /* counted */
@@ -35,19 +32,20 @@ struct http_req {
     struct http_req *next_free;
     struct buf head; /* URL, then names and values, each ended by a NUL */
     uint32_t path, query;
-    struct http_field *fields;
+    struct http_rules_field *fields; /* offsets into head */
     unsigned field_count;
     struct buf body, extra; /* extra: response headers as they go out */
     struct http_body_rule rule;
     const char *method;
     http_data_fn *data_fn;
     void *data_arg;
-    loop_fn *gone_fn, *drain_fn;
-    void *gone_arg, *drain_arg;
+    loop_fn *gone_fn, *drain_fn, *over_fn;
+    void *gone_arg, *drain_arg, *over_arg;
     int64_t reply_left; /* bytes still missing of the Content-Length, or -1 */
     bool is_http10, is_head, is_keep_alive, wants_continue, is_body_done, is_held;
     bool is_begun, is_ended, is_chunked, is_bodiless, is_gone;
     char peer[HTTP_PEER_MAX];
+    char *cert; /* or NULL */
 };
 
 enum http_phase {
@@ -67,6 +65,7 @@ struct http_conn {
     llhttp_t parser;
     enum http_phase phase;
     struct http_req *req;
+    struct http_req *unsent; /* answered, but the reply is not all sent: by next_free */
     struct buf stash;
     struct output_queue out;
     int64_t deadline_ms;             /* deadline of the phase; 0 is none */
@@ -81,10 +80,12 @@ struct http_conn {
     struct httplines_request request_line;
     bool is_closed, is_processing, is_process_due, is_flush_due, is_paused_at_head, is_paused_at_end, can_step;
     bool is_eof, is_hup, will_close, is_rejected, is_discarding;
+    bool is_known;    /* it has sent a whole request head */
     bool is_http2;    /* the client sent the preface of HTTP/2 */
     const char *rest; /* while processing: what the parser has not seen yet */
     size_t rest_len;
     char peer[HTTP_PEER_MAX];
+    char *cert; /* of the client, or NULL */
 };
 
 struct http_listener {
@@ -150,7 +151,7 @@ int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *re
 int http_parse_check_head(struct http_conn *c); /* 0 or -EINVAL with fail_* set */
 
 /* --- http_req.c --- */
-struct http_req *http_req_new(struct http_server *s, const char *peer);
+struct http_req *http_req_new(struct http_server *s, const char *peer, const char *cert);
 void http_req_gone(struct http_req *r); /* notifies the owner, once */
 void http_req_send_continue(struct http_req *r);
 const char *http_req_reason(int status);

@@ -254,40 +254,15 @@ int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *re
 
 /* --- checks on the complete head --- */
 
-/* CGI and its successors read "_" as "-": behind a proxy such a name would be a second length. */
-static bool is_framing_alias(const char *name)
-{
-    static const char *const framing[] = { "content-length", "transfer-encoding" };
-    for (size_t i = 0; i < sizeof framing / sizeof *framing && strchr(name, '_'); i++) {
-        size_t at = 0;
-        while (name[at] &&
-               (tolower((unsigned char)name[at]) == framing[i][at] || (name[at] == '_' && framing[i][at] == '-')))
-            at++;
-        if (!name[at] && !framing[i][at])
-            return true;
-    }
-    return false;
-}
-
 /* Splits the target into path and query; removes scheme and host of the absolute form. */
-static int split_target(struct http_conn *c)
+static int split_target(struct http_conn *c, const struct http_rules_head *h)
 {
     struct http_req *r = c->req;
-    char *url = r->head.data;
-    for (const char *s = url; *s; s++) {
-        unsigned char b = (unsigned char)*s;
-        if (b <= 0x20 || b >= 0x7f || b == '#')
-            return parse_fail(c, 400, "request target holds a byte that must be percent-encoded");
-    }
-    char *path = url;
-    if (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0) {
-        path = strchr(url, ':') + 3;
-        size_t len = strcspn(path, "/?");
-        const char *host = http_req_header(r, "host");
-        if (host && (strlen(host) != len || strncasecmp(host, path, len) != 0))
-            return parse_fail(c, 400, "the request target and Host name two different hosts");
-        path += len;
-    }
+    struct http_rules_problem why;
+    size_t at = 0;
+    if (!http_rules_target(h, &at, &why))
+        return parse_fail(c, why.status, why.text);
+    char *url = r->head.data, *path = url + at;
     char *question = strchr(path, '?');
     if (question) {
         *question = '\0';
@@ -303,42 +278,10 @@ static int split_target(struct http_conn *c)
     return 0;
 }
 
-struct seen {
-    unsigned host, length, encoding;
-};
-
-static int check_field(struct http_conn *c, const struct http_field *f, struct seen *seen)
-{
-    struct http_req *r = c->req;
-    const char *name = r->head.data + f->name, *value = r->head.data + f->value;
-    if (!httplines_is_field(name, value))
-        return parse_fail(c, 400, "a header name or value holds a byte that is not allowed");
-    if (is_framing_alias(name))
-        return parse_fail(c, 400, "Content-Length and Transfer-Encoding are not written with \"_\"");
-    if (strcasecmp(name, "host") == 0) {
-        seen->host++;
-        if (strpbrk(value, " \t/\\@?#,"))
-            return parse_fail(c, 400, "Host is not a valid host name and port");
-    } else if (strcasecmp(name, "content-length") == 0) {
-        seen->length++;
-        if (!*value || value[strspn(value, "0123456789")] || c->parser.content_length > INT64_MAX)
-            return parse_fail(c, 400, "Content-Length must be one decimal number below 2^63");
-    } else if (strcasecmp(name, "transfer-encoding") == 0) {
-        seen->encoding++;
-        if (strcasecmp(value, "chunked") != 0)
-            return parse_fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
-    } else if (strcasecmp(name, "expect") == 0) {
-        if (strcasecmp(value, "100-continue") != 0)
-            return parse_fail(c, 417, "the only expectation served is 100-continue");
-        r->wants_continue = !r->is_http10;
-    }
-    return 0;
-}
-
 int http_parse_check_head(struct http_conn *c)
 {
     struct http_req *r = c->req;
-    struct seen seen = { 0 };
+    struct http_rules_problem why;
     if (c->parser.http_major != 1 || c->parser.http_minor > 1)
         return parse_fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
     r->is_http10 = c->parser.http_minor == 0;
@@ -347,16 +290,17 @@ int http_parse_check_head(struct http_conn *c)
     r->is_keep_alive = llhttp_should_keep_alive(&c->parser) != 0;
     if (c->parser.method == HTTP_CONNECT)
         return parse_fail(c, 501, "CONNECT is not supported: this is not a proxy");
-    if (split_target(c) < 0)
+    const struct http_rules_head head = { r->head.data, r->fields, r->field_count, r->is_http10 };
+    if (split_target(c, &head) < 0)
         return -EINVAL;
-    for (unsigned i = 0; i < r->field_count; i++)
-        if (check_field(c, &r->fields[i], &seen) < 0)
-            return -EINVAL;
-    if (seen.host > 1 || (seen.host == 0 && !r->is_http10))
-        return parse_fail(c, 400, "exactly one Host header is required");
-    if (seen.length > 1 || seen.encoding > 1 || (seen.length && seen.encoding))
-        return parse_fail(c, 400, "one Content-Length or one Transfer-Encoding, not both and none twice");
-    if (seen.encoding && r->is_http10)
-        return parse_fail(c, 400, "HTTP/1.0 has no Transfer-Encoding");
+    if (!http_rules_fields(&head, &why))
+        return parse_fail(c, why.status, why.text);
+    for (unsigned i = 0; i < r->field_count; i++) {
+        if (strcasecmp(r->head.data + r->fields[i].name, "expect") != 0)
+            continue;
+        if (strcasecmp(r->head.data + r->fields[i].value, "100-continue") != 0)
+            return parse_fail(c, 417, "the only expectation served is 100-continue");
+        r->wants_continue = !r->is_http10;
+    }
     return 0;
 }

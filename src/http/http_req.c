@@ -24,7 +24,7 @@ enum {
 
 /* --- life --- */
 
-struct http_req *http_req_new(struct http_server *s, const char *peer)
+struct http_req *http_req_new(struct http_server *s, const char *peer, const char *cert)
 {
     struct http_req *r = s->pool;
     if (r) {
@@ -44,6 +44,7 @@ struct http_req *http_req_new(struct http_server *s, const char *peer)
     r->method = "";
     r->fields[0].name = 0;
     memcpy(r->peer, peer, sizeof r->peer);
+    r->cert = xstrdup(cert);
     return r;
 }
 
@@ -80,7 +81,12 @@ struct http_req *http_req_unref(struct http_req *r)
         return NULL;
     assert(!r->conn);
     struct http_server *s = r->server;
+    loop_fn *over_fn = STEAL(r->over_fn);
+    if (over_fn)
+        over_fn(r->over_arg);
     r->magic = 0;
+    free(r->cert);
+    r->cert = NULL;
     if (s->is_freed || s->pool_count >= HTTP_POOL_REQS) {
         free_req(r);
     } else {
@@ -151,6 +157,11 @@ const char *http_req_body(const struct http_req *r, size_t *ret_len)
     return buf_text(&r->body);
 }
 
+const char *http_req_cert(const struct http_req *r)
+{
+    return r->cert;
+}
+
 const char *http_req_peer(const struct http_req *r)
 {
     return r->peer;
@@ -206,6 +217,17 @@ void http_req_on_gone(struct http_req *r, loop_fn *fn, void *arg)
 {
     r->gone_fn = fn;
     r->gone_arg = arg;
+}
+
+void http_req_on_over(struct http_req *r, loop_fn *fn, void *arg)
+{
+    r->over_fn = fn;
+    r->over_arg = arg;
+}
+
+void *http_req_over_arg(const struct http_req *r)
+{
+    return r->over_fn ? r->over_arg : NULL;
 }
 
 void http_req_gone(struct http_req *r)

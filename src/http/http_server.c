@@ -178,15 +178,32 @@ static void name_peer(const struct sockaddr_storage *addr, char out[HTTP_PEER_MA
     }
 }
 
-void http_server_give(struct http_server *s, int fd, const char *peer)
+/* Makes room for a client: of those that have never sent a whole head, the one that has waited longest goes. Clients
+ * that send half of a head and wait, however many, so lock nobody out. */
+static void displace_oldest(struct http_server *s)
 {
+    struct http_conn *oldest = NULL;
+    for (struct http_conn *c = s->conns; c; c = c->next) /* the newest is first */
+        if (!c->is_known && !c->is_rejected && c->phase <= HTTP_PHASE_HEAD)
+            oldest = c;
+    if (oldest)
+        http_conn_drop(oldest, false);
+}
+
+void http_server_give(struct http_server *s, int fd, const char *peer, const char *cert)
+{
+    if (s->conn_count >= s->limits.connections && !s->is_draining)
+        displace_oldest(s);
     bool is_full = s->conn_count >= s->limits.connections;
     if (s->is_draining || (is_full && s->rejected_count >= HTTP_REJECTS)) {
         (void)close(fd);
         return;
     }
     struct http_conn *c;
-    if (http_server_adopt(s, fd, peer, &c) == 0 && is_full)
+    if (http_server_adopt(s, fd, peer, &c) < 0)
+        return;
+    c->cert = *cert ? xstrdup(cert) : NULL;
+    if (is_full)
         http_conn_fail(c, 503, "too many connections: try again later");
 }
 
@@ -202,7 +219,7 @@ static void listener_accept(void *arg, int events)
         if (fd >= 0) {
             char peer[HTTP_PEER_MAX];
             name_peer(&addr, peer);
-            http_server_give(s, fd, peer);
+            http_server_give(s, fd, peer, "");
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {

@@ -48,8 +48,9 @@ int http_server_new(struct loop *l, const struct http_app *app, const struct htt
 int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err);
 /* A listening socket without a server, owned by the caller: for a process that accepts on our behalf. */
 int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err);
-/* Serves a connected stream, non-blocking, as if it had been accepted; owns fd. peer: what http_req_peer() returns. */
-void http_server_give(struct http_server *s, int fd, const char *peer);
+/* Serves a connected stream, non-blocking, as if it had been accepted; owns fd. peer: what http_req_peer() returns.
+ * cert: what http_req_cert() returns; "": NULL. */
+void http_server_give(struct http_server *s, int fd, const char *peer, const char *cert);
 /* A listening TCP socket made elsewhere (by a predecessor, or a TLS listener in front of us). Owns fd, also on
  * failure. */
 int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, struct err *err);
@@ -74,8 +75,10 @@ const char *http_req_query(const struct http_req *r);                    /* raw,
 const char *http_req_header(const struct http_req *r, const char *name); /* case-insensitive, first; or NULL */
 /* i-th header as received; false past the last. */
 bool http_req_header_at(const struct http_req *r, size_t i, const char **ret_name, const char **ret_value);
-const char *http_req_body(const struct http_req *r, size_t *ret_len);        /* buffered body; never NULL */
-const char *http_req_peer(const struct http_req *r);                         /* "127.0.0.1:4242" or "unix" */
+const char *http_req_body(const struct http_req *r, size_t *ret_len); /* buffered body; never NULL */
+const char *http_req_peer(const struct http_req *r);                  /* "127.0.0.1:4242" or "unix" */
+/* The client certificate that a TLS listener in front of us has verified, in its words; NULL: none. */
+const char *http_req_cert(const struct http_req *r);
 bool http_req_wants_upgrade(const struct http_req *r, const char *protocol); /* "websocket" */
 
 /* Streamed body: data pieces, none of them empty, then one call with (NULL, 0) at the end, or (NULL, -1) when the
@@ -90,6 +93,10 @@ struct http_req *http_req_unref(struct http_req *r);
 bool http_req_is_gone(const struct http_req *r); /* the client has left; every call below then does nothing */
 /* Called once if the client leaves before the reply is finished. fn NULL clears. */
 void http_req_on_gone(struct http_req *r, loop_fn *fn, void *arg);
+/* Called once, when nobody holds the request any more and its reply has left our queue, or never will: what its bytes
+ * were charged to can be given back. fn may use nothing but arg, and must not be called off. */
+void http_req_on_over(struct http_req *r, loop_fn *fn, void *arg);
+void *http_req_over_arg(const struct http_req *r); /* NULL: none was set */
 /* Adds a response header (before reply or begin). A header with CR or LF in its value is dropped. */
 void http_req_add_header(struct http_req *r, const char *name, const char *value);
 void http_req_reply(struct http_req *r, int status, const char *content_type, const char *body, size_t len);

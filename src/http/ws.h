@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "http/outgoing.h"
 #include "http/server.h"
 #include "loop/loop.h"
 
@@ -30,6 +31,7 @@ struct ws_target {
     const char *const *headers; /* NULL-terminated "Name: value" list, or NULL */
     size_t message_max;
     const struct tls_context_trust *trust; /* for wss://; NULL: the system's store */
+    struct outgoing rule;                  /* as in struct http_client_request */
 };
 
 /* Client: connects. on_close with code 1006 when it cannot. to is not kept. */

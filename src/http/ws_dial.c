@@ -186,8 +186,8 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
         return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", to->url);
     }
     h->timer = timer_new(l, HANDSHAKE_MS, 0, handshake_timeout, h);
-    h->dial = ctx ? dial_tls(l, u.host, u.port, ctx, HANDSHAKE_MS, handshake_dialed, h)
-                  : dial_tcp(l, u.host, u.port, HANDSHAKE_MS, handshake_dialed, h);
+    h->dial = dial_tcp(l, &(struct dial_target){ .host = u.host, .port = u.port, .rule = to->rule, .ctx = ctx },
+                       HANDSHAKE_MS, handshake_dialed, h);
     (void)tls_context_unref(ctx);
     *ret = w;
     return 0;

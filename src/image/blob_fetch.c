@@ -17,6 +17,7 @@ struct blob_fetch {
     struct image_store *store;
     struct registry *registry;
     struct manifest_blob blob;
+    char name[DIGEST_HEX]; /* in partial/ */
     atomic_llong *total;
     int fd;
     bool is_named; /* the file is in partial/; false: a private file, because another process downloads the same blob */
@@ -33,12 +34,17 @@ struct blob_fetch {
 };
 
 struct blob_fetch *blob_fetch_new(struct image_store *s, struct registry *r, const struct manifest_blob *blob,
-                                  atomic_llong *total)
+                                  const char *tenant, atomic_llong *total)
 {
     struct blob_fetch *f = xzalloc(sizeof(*f));
     f->store = s;
     f->registry = r;
     f->blob = *blob;
+    memcpy(f->name, blob->hex, DIGEST_HEX);
+    if (*tenant) { /* a file that another tenant has begun would show that its blob exists, and its bytes */
+        CLEANUP(free_p) char *own = xasprintf("%s\n%s", tenant, blob->hex);
+        digest_of(own, strlen(own), f->name);
+    }
     f->total = total;
     f->fd = NO_FD;
     (void)pthread_mutex_init(&f->mutex, NULL); /* neither can fail with default attributes */
@@ -82,12 +88,12 @@ static void fetch_grow(struct blob_fetch *f, size_t len)
 static int open_file(struct blob_fetch *f, struct err *err)
 {
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-    CLEANUP(close_fd_p) int fd = openat(f->store->partial_fd, f->blob.hex, flags, 0600);
+    CLEANUP(close_fd_p) int fd = openat(f->store->partial_fd, f->name, flags, 0600);
     struct stat named, opened;
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
-        fstatat(f->store->partial_fd, f->blob.hex, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == opened.st_ino) {
+        fstatat(f->store->partial_fd, f->name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == opened.st_ino) {
         if (opened.st_size > f->blob.size && ftruncate(fd, 0) < 0)
-            return err_set(err, err_from_errno(errno), errno, "empty %s/partial/%s", f->store->dir, f->blob.hex);
+            return err_set(err, err_from_errno(errno), errno, "empty %s/partial/%s", f->store->dir, f->name);
         f->is_named = true;
     } else {
         close_fd_p(&fd);
@@ -126,7 +132,7 @@ static int fetch_download(struct blob_fetch *f, struct err *err)
         fetch_grow(f, (size_t)n);
     }
     if (n < 0)
-        return err_set(err, err_from_errno(errno), errno, "read %s/partial/%s", f->store->dir, f->blob.hex);
+        return err_set(err, err_from_errno(errno), errno, "read %s/partial/%s", f->store->dir, f->name);
     f->resumed = f->have;
     if (f->have < f->blob.size)
         r = registry_blob(f->registry, f->blob.hex, f->have, take_piece, f, err);
@@ -198,6 +204,6 @@ int blob_fetch_wait(struct blob_fetch *f, struct err *err)
 void blob_fetch_discard(struct blob_fetch *f)
 {
     if (f->is_named)
-        (void)unlinkat(f->store->partial_fd, f->blob.hex, 0); /* a file that stays is removed after a week */
+        (void)unlinkat(f->store->partial_fd, f->name, 0); /* a file that stays is removed after a week */
     f->is_named = false;
 }

@@ -14,9 +14,10 @@
 
 struct blob_fetch;
 
-/* total: increased as bytes arrive, including those of an earlier attempt; shared by all blobs of a pull. */
+/* tenant: downloads what it gets for itself, also the rest of an earlier attempt of its own ("": the operator). total:
+ * increased as bytes arrive, including those of an earlier attempt; shared by all blobs of a pull. */
 struct blob_fetch *blob_fetch_new(struct image_store *s, struct registry *r, const struct manifest_blob *blob,
-                                  atomic_llong *total);
+                                  const char *tenant, atomic_llong *total);
 struct blob_fetch *blob_fetch_free(struct blob_fetch *f); /* call after the download has ended; the file stays */
 DEFINE_CLEANUP(struct blob_fetch *, blob_fetch_free)
 

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "archive/tar_stream.h"
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/settings.h"
+#include "http/url.h"
 #include "image/registry_http.h"
 #include "image/unpack.h"
 #include "os/write_all.h"
@@ -35,24 +37,17 @@ int build_add_url_name(const char *url, char **ret, struct err *err)
     return err_set(err, ERR_INVALID, 0, "%.100s names no file: state the destination's name, not a folder", url);
 }
 
-static bool is_in_list(const char *list, const char *host, size_t len)
-{
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        at += strspn(at, " ");
-        if (strcspn(at, ", ") == len && strncasecmp(at, host, len) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int check_rules(const char *url, struct err *err)
+/* ret_private: hosts that may be at private addresses; caller frees. */
+static int check_rules(const char *url, char **ret_private, struct err *err)
 {
     struct settings set;
+    struct url u = { .host = "" };
     settings_init(&set);
     settings_from_env(&set, NULL, NULL);
     const char *host = strstr(url, "://") + 3;
     size_t len = strcspn(host, "/?#");
-    bool is_plain = strncasecmp(url, "http:", 5) == 0;
+    CLEANUP(free_p) char *origin = xstrndup(url, (size_t)(host - url) + len);
+    bool is_url = url_parse_either(origin, "http", &u) == 0;
     int r = 0;
     if (strcmp(set.pull, "never") == 0)
         r = err_set(err, ERR_FORBIDDEN, 0,
@@ -60,9 +55,14 @@ static int check_rules(const char *url, struct err *err)
     else if (memchr(host, '@', len))
         r = err_set(err, ERR_INVALID, 0, "%.*s…: an address with a password would be in the image's history: refused",
                     (int)(host - url), url);
-    else if (is_plain && !registry_http_is_loopback(host) && !is_in_list(set.plain_registries, host, len))
+    else if (!is_url)
+        r = err_set(err, ERR_INVALID, 0, "%.100s is not an http or https address", url);
+    else if (!u.is_secure && !registry_http_is_loopback(u.host) &&
+             !address_hosts_have(set.plain_registries, u.host, u.port))
         r = err_set(err, ERR_FORBIDDEN, 0,
                     "%.100s: plain HTTP is for loopback and the hosts in III_PLAIN_REGISTRIES: use https", url);
+    if (r == 0)
+        *ret_private = xasprintf("%s,%s", set.private_registries, set.plain_registries);
     settings_done(&set);
     return r;
 }
@@ -83,14 +83,18 @@ static int write_piece(void *arg, const void *data, size_t len)
 
 int build_add_fetch(const struct image_store *s, const char *url, int dir_fd, const char *name, struct err *err)
 {
-    int r = check_rules(url, err);
+    CLEANUP(free_p) char *private_hosts = NULL;
+    int r = check_rules(url, &private_hosts, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_sys(err, -errno, "make a file for %.100s", url);
     struct download d = { .fd = fd, .left = s->limits.bytes };
-    const struct registry_http_request request = { .url = url, .sink = write_piece, .sink_arg = &d };
+    const struct registry_http_request request = { .url = url,
+                                                   .rule = { .trust = OUTGOING_PUBLIC, .private_hosts = private_hosts },
+                                                   .sink = write_piece,
+                                                   .sink_arg = &d };
     CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
     r = registry_http_do(&request, 1024, &reply, err);
     if (d.cause == -EFBIG)

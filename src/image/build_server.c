@@ -109,8 +109,7 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         strlist_add(&argv, words[i]);
     strlist_add(&argv, data_dir);
-    if (has_boxes(data_dir))
-        strlist_add(&argv, "--keep");
+    strlist_add(&argv, has_boxes(data_dir) ? "--on-shutdown=keep" : "--on-shutdown=remove");
     b->pid = fork();
     if (b->pid == 0)
         run_server(argv, pipe_fds[1], parent);
@@ -233,7 +232,8 @@ static int run_call(struct waiting *w, const char *method, const char *path, con
                                              .body_len = len,
                                              .timeout_ms = w->on_event ? -1 : CALL_MS,
                                              .body_max = 0,
-                                             .trust = &trust };
+                                             .trust = &trust,
+                                             .rule = outgoing_any };
     int r = http_client_start(w->b->loop, &req, &events, w, &client, err);
     if (r < 0)
         return r;

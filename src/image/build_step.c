@@ -86,7 +86,7 @@ static int create_sandbox(struct build_step_place *p, char **env, json_t **ret, 
                                 MEMORY_MB, "metadata", "purpose", "image build");
     r = build_server_call(&p->server, "POST", "/sandboxes", body, ret, err);
     struct err ignored = ERR_INIT;
-    (void)image_remove(p->store, name,
+    (void)image_remove(p->store, NULL, name,
                        &ignored); /* the sandbox pins the layers itself; on failure the next prune removes the name */
     return r;
 }

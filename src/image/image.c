@@ -22,6 +22,7 @@
 #include "base/strlist.h"
 #include "base/utf8.h"
 #include "image/host_view.h"
+#include "image/image_policy.h"
 #include "image/image_remote.h"
 #include "image/layer_digest.h"
 #include "image/layer_tree.h"
@@ -40,6 +41,7 @@ struct image *image_free(struct image *i)
     free(i->resolved);
     free(i->version);
     free(i->id);
+    free(i->tenant);
     strlist_free(i->layers);
     free(i->layer_bytes);
     strlist_free(i->env);
@@ -60,6 +62,7 @@ struct image *image_copy(const struct image *i)
                             .resolved = xstrdup(i->resolved),
                             .version = xstrdup(i->version),
                             .id = xstrdup(i->id),
+                            .tenant = xstrdup(i->tenant),
                             .layers = i->layers ? strlist_copy(i->layers) : NULL,
                             .n_layers = i->n_layers,
                             .layer_bytes = xzalloc((i->n_layers + 1) * sizeof(*copy->layer_bytes)),
@@ -110,6 +113,11 @@ void image_store_allow_host(struct image_store *s, bool is_allowed)
     s->is_host_barred = !is_allowed;
 }
 
+void image_store_use_policy(struct image_store *s, const struct image_policy *policy)
+{
+    s->policy = policy;
+}
+
 void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes), void *arg)
 {
     s->on_progress = fn;
@@ -133,33 +141,46 @@ int image_name_check(const char *name, struct err *err)
     return 0;
 }
 
-static int read_named(struct image_store *s, const char *name, json_t **ret, struct err *err)
+static const struct image_scope operator_scope = { .tenant = "" };
+
+static int read_named(struct image_store *s, const char *tenant, const char *name, json_t **ret, struct err *err)
 {
     char file[RECORD_FILE];
-    record_file(name, file);
+    record_file(tenant, name, file);
     return layout_read_json(s->images_fd, file, ret, err);
 }
 
-struct id_search {
+static bool is_seen(const struct image_scope *scope, const json_t *record)
+{
+    const char *tenant = json_get_str(record, "tenant", "");
+    return scope->has_all || strcmp(tenant, scope->tenant) == 0 || (!*tenant && scope->has_shared);
+}
+
+struct search {
+    const struct image_scope *scope;
     const char *id;
-    json_t *found;
+    json_t *found; /* a record, or a list of them by name */
 };
 
 static bool match_id(void *arg, json_t *record)
 {
-    struct id_search *search = arg;
-    if (strcmp(json_get_str(record, "id", ""), search->id) != 0)
+    struct search *search = arg;
+    if (strcmp(json_get_str(record, "id", ""), search->id) != 0 || !is_seen(search->scope, record))
         return true;
     search->found = json_incref(record);
     return false;
 }
 
 /* Finds a record by any spelling of its name, or by id. */
-static int find_record(struct image_store *s, const char *name, json_t **ret, struct err *err)
+static int find_record(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
+                       struct err *err)
 {
-    int r = read_named(s, name, ret, err);
+    int r = read_named(s, scope->tenant, name, ret, err);
+    if (r == -ENOENT && *scope->tenant && scope->has_shared)
+        r = read_named(s, "", name, ret, err);
     if (r == -ENOENT && digest_from_ref(name)) {
-        struct id_search search = { .id = name };
+        const struct image_scope own = { scope->tenant, scope->has_shared, false };
+        struct search search = { .scope = &own, .id = name };
         record_each(s, match_id, &search);
         *ret = search.found;
         r = search.found ? 0 : r;
@@ -177,9 +198,10 @@ static json_t *host_record(const char *name, const struct layout_layer *layer)
 }
 
 /* "alpine:3, python, shell (12 more: iii image ls)" */
-static void name_what_is_here(struct image_store *s, struct buf *out)
+static void name_what_is_here(struct image_store *s, const struct image_scope *scope, struct buf *out)
 {
-    JSON_OWNED list = image_list(s);
+    const struct image_scope own = { scope->tenant, scope->has_shared, false };
+    JSON_OWNED list = image_list(s, &own);
     size_t n = json_array_size(list), at = 0;
     for (; at < n && out->len < 100; at++)
         (void)buf_addf(out, "%s%s", at ? ", " : "", json_get_str(json_array_get(list, at), "name", ""));
@@ -189,10 +211,11 @@ static void name_what_is_here(struct image_store *s, struct buf *out)
         (void)buf_add_str(out, "nothing");
 }
 
-static int not_found(struct image_store *s, const char *name, const struct preset *preset, struct err *err)
+static int not_found(struct image_store *s, const struct image_scope *scope, const char *name,
+                     const struct preset *preset, struct err *err)
 {
     CLEANUP(buf_done) struct buf here = BUF_INIT(1024);
-    name_what_is_here(s, &here);
+    name_what_is_here(s, scope, &here);
     if (preset && !preset->reference)
         return err_set(err, ERR_NOT_FOUND, 0,
                        "preset \"%s\" is this host's own programs, and %s: name an image; here are: %s", name,
@@ -206,19 +229,20 @@ static int not_found(struct image_store *s, const char *name, const struct prese
 }
 
 /* A preset: its own image, an image of that name, the host's view. Any other name: only the image of that name. */
-static int find_or_host(struct image_store *s, const char *name, json_t **ret, struct err *err)
+static int find_or_host(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
+                        struct err *err)
 {
     const struct preset *preset = preset_find(name);
     int r = image_name_check(name, err);
     if (r < 0)
         return r;
-    r = preset && preset->reference ? find_record(s, preset->reference, ret, err) : -ENOENT;
+    r = preset && preset->reference ? find_record(s, scope, preset->reference, ret, err) : -ENOENT;
     if (r == -ENOENT)
-        r = find_record(s, name, ret, err);
+        r = find_record(s, scope, name, ret, err);
     if (r != -ENOENT)
         return r;
     if (!preset || s->is_host_barred || !host_view_fits(preset))
-        return not_found(s, name, preset, err);
+        return not_found(s, scope, name, preset, err);
     struct layout_layer layer;
     r = host_view_layer(s, &layer, err);
     if (r == 0)
@@ -226,37 +250,60 @@ static int find_or_host(struct image_store *s, const char *name, json_t **ret, s
     return r;
 }
 
+/* What a preset states in the place of an image's config. */
+static void use_preset(struct image_store *s, const struct preset *p, struct image *image)
+{
+    image->version = host_view_version(s, p);
+    strlist_free(image->cmd);
+    image->cmd = NULL;
+    strlist_add(&image->cmd, p->program);
+}
+
 int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err)
+{
+    return image_resolve_for(s, &operator_scope, name, ret, err);
+}
+
+int image_resolve_for(struct image_store *s, const struct image_scope *scope, const char *name, struct image **ret,
+                      struct err *err)
 {
     assert(s->magic == LAYOUT_MAGIC);
     JSON_OWNED record = NULL;
-    int r = find_or_host(s, name, &record, err);
+    int r = find_or_host(s, scope ? scope : &operator_scope, name, &record, err);
+    if (r == 0)
+        r = image_policy_check(s->policy, record, NULL, err);
     if (r < 0)
         return r;
     record_touch(s, record);
     r = record_to_image(s, record, name, ret, err);
     if (r == 0 && (*ret)->is_host && strcmp((*ret)->resolved, "host") == 0)
-        (*ret)->version = host_view_version(s, preset_find(name));
+        use_preset(s, preset_find(name), *ret);
     return r;
 }
 
-int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err)
+int image_inspect(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
+                  struct err *err)
 {
-    return find_or_host(s, name, ret, err);
+    return find_or_host(s, scope ? scope : &operator_scope, name, ret, err);
 }
 
 static bool add_to_list(void *arg, json_t *record)
 {
-    json_t *by_name = arg;
-    const char *name = json_get_str(record, "name", NULL);
-    if (name && strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) !=
-                    0) /* cached build steps are not images a user can name */
-        json_object_set_new(by_name, name,
-                            json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "name", name, "id", json_get_str(record, "id", ""),
-                                      "size", (json_int_t)json_get_int(record, "size", 0), "layers",
-                                      (json_int_t)json_array_size(json_get(record, "layers")), "createdAt",
-                                      (json_int_t)json_get_int(record, "createdAt", 0), "source",
-                                      json_get_str(record, "source", "")));
+    struct search *list = arg;
+    const char *name = json_get_str(record, "name", NULL), *tenant = json_get_str(record, "tenant", "");
+    if (!name || !is_seen(list->scope, record) ||
+        strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) == 0) /* steps of builds have no name to users */
+        return true;
+    json_t *row = json_pack(
+        "{s:s,s:s,s:I,s:I,s:I,s:s}", "name", name, "id", json_get_str(record, "id", ""), "size",
+        (json_int_t)json_get_int(record, "size", 0), "layers", (json_int_t)json_array_size(json_get(record, "layers")),
+        "createdAt", (json_int_t)json_get_int(record, "createdAt", 0), "source", json_get_str(record, "source", ""));
+    if (*tenant)
+        (void)json_object_set_new(row, "tenant", json_string(tenant));
+    if (json_get(record, "signedBy"))
+        (void)json_object_set(row, "signedBy", json_get(record, "signedBy"));
+    CLEANUP(free_p) char *key = xasprintf("%s\n%s", name, tenant); /* tenants may have the same names */
+    json_object_set_new(list->found, key, row);
     return true;
 }
 
@@ -265,20 +312,24 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-json_t *image_list(struct image_store *s)
+json_t *image_list(struct image_store *s, const struct image_scope *scope)
 {
+    static const struct image_scope all = { .tenant = "", .has_all = true };
     JSON_OWNED by_name = json_object();
-    record_each(s, add_to_list, by_name);
+    struct search search = { .scope = scope ? scope : &all, .found = by_name };
+    const struct image_scope own = { search.scope->tenant, search.scope->has_shared, false };
+    record_each(s, add_to_list, &search);
     struct layout_layer layer;
     bool has_view = !s->is_host_barred && host_view_layer(s, &layer, NULL) == 0;
     const struct preset *p;
     for (size_t i = 0; has_view && (p = preset_at(i)); i++) {
         JSON_OWNED stored = NULL;
-        if (strcmp(p->name, "host") == 0 || !host_view_fits(p) || find_record(s, p->name, &stored, NULL) == 0 ||
-            (p->reference && find_record(s, p->reference, &stored, NULL) == 0))
+        if (strcmp(p->name, "host") == 0 || !host_view_fits(p) || find_record(s, &own, p->name, &stored, NULL) == 0 ||
+            (p->reference && find_record(s, &own, p->reference, &stored, NULL) == 0))
             continue;
         JSON_OWNED record = host_record(p->name, &layer);
-        (void)add_to_list(by_name, record);
+        const struct image_scope any = { .tenant = "" };
+        (void)add_to_list(&(struct search){ .scope = &any, .found = by_name }, record);
     }
 
     size_t n = json_object_size(by_name), at = 0;
@@ -307,36 +358,44 @@ int image_collect(struct image_store *s, struct err *err)
     return layout_collect_now(s, err);
 }
 
-static int remove_record(struct image_store *s, const char *name, struct err *err)
+static int remove_record(struct image_store *s, const struct image_scope *scope, const char *name, struct err *err)
 {
     JSON_OWNED record = NULL;
     char file[RECORD_FILE];
-    int r = find_record(s, name, &record, err);
+    int r = find_record(s, scope, name, &record, err);
     if (r == -ENOENT && preset_find(name) && host_view_fits(preset_find(name)))
         return err_set(err, ERR_INVALID, 0,
                        "\"%s\" is this host's own view, not a stored image: there is nothing to remove", name);
     if (r == -ENOENT)
         return err_set(err, ERR_NOT_FOUND, 0, "image \"%s\" is not in the store (`iii image ls` lists it)", name);
     if (r < 0)
-        record_file(name, file); /* the record is damaged: removing it is all that can be done */
+        record_file(scope->tenant, name, file); /* the record is damaged: removing it is all that can be done */
+    else if (strcmp(json_get_str(record, "tenant", ""), scope->tenant) != 0)
+        return err_set(err, ERR_FORBIDDEN, 0,
+                       "image \"%s\" is the operator's, for all tenants: only the operator removes it", name);
     else
-        record_file(json_get_str(record, "name", name), file);
+        record_file_of(record, file);
     if (unlinkat(s->images_fd, file, 0) < 0)
         return err_set(err, err_from_errno(errno), errno, "remove image %s", name);
     return 0;
 }
 
-int image_remove(struct image_store *s, const char *name, struct err *err)
+int image_remove(struct image_store *s, const struct image_scope *scope, const char *name, struct err *err)
 {
     int r = image_name_check(name, err);
+    if (!scope)
+        scope = &operator_scope;
     if (r < 0)
         return r;
     if (s->remote)
-        return image_remote_call(s->remote, json_pack("{s:s, s:s}", "op", "remove", "name", name), NULL, err);
+        return image_remote_call(s->remote,
+                                 json_pack("{s:s, s:s, s:s, s:b}", "op", "remove", "name", name, "tenant",
+                                           scope->tenant, "hasShared", scope->has_shared),
+                                 NULL, err);
     int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    r = remove_record(s, name, err);
+    r = remove_record(s, scope, name, err);
     (void)close(lock);
     return r < 0 ? r : image_collect(s, err);
 }
@@ -470,6 +529,12 @@ int64_t image_store_free_mb(const struct image_store *s)
     return (int64_t)((uint64_t)st.f_bavail * st.f_frsize >> 20);
 }
 
+int64_t image_store_disk_mb(const struct image_store *s)
+{
+    struct statvfs st;
+    return fstatvfs(s->dir_fd, &st) < 0 ? -1 : (int64_t)((uint64_t)st.f_blocks * st.f_frsize >> 20);
+}
+
 char *image_layer_path(struct image_store *s)
 {
     unsigned char raw[32];
@@ -569,7 +634,7 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     ident_hex(raw, sizeof(raw), top.hex);
     JSON_OWNED record = layered_record(s, base, name, &top);
     char file[RECORD_FILE];
-    record_file(name, file);
+    record_file("", name, file);
 
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)

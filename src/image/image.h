@@ -14,6 +14,15 @@
 #include "base/json.h"
 
 struct image_store;
+struct image_policy;
+
+/* Whose images a name stands for. Every tenant has names of its own; images without a tenant are the operator's. NULL
+ * where one is asked for: the operator, who finds the operator's own. */
+struct image_scope {
+    const char *tenant; /* its own come first; "": the operator */
+    bool has_shared;    /* then the operator's */
+    bool has_all;       /* lists: those of all tenants as well */
+};
 
 #define IMAGE_NAME_MAX   255
 #define IMAGE_LAYERS_MAX 256
@@ -24,6 +33,7 @@ struct image {
     char *resolved; /* what that name stands for: the canonical reference of a stored image, or "host" */
     char *version;  /* of a preset's program in the host's view: "Python 3.11.2"; NULL: none is known */
     char *id;       /* "sha256:…", or "host" */
+    char *tenant;   /* whose it is; "": the operator's. NULL of an image that a backend keeps */
     char **layers;  /* layer folders, absolute, lowest first; n_layers of them */
     size_t n_layers;
     int64_t *layer_bytes; /* size of each */
@@ -51,8 +61,12 @@ int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, str
 struct image_store *image_store_close(struct image_store *s);
 DEFINE_CLEANUP(struct image_store *, image_store_close)
 void image_store_allow_host(struct image_store *s, bool is_allowed); /* default: true */
+/* image_resolve() then denies what does not satisfy the policy. Borrowed; NULL: none. */
+void image_store_use_policy(struct image_store *s, const struct image_policy *policy);
 /* Free space of the store's file system for an unprivileged user, MB; -1 when statvfs() fails. Does not block. */
 int64_t image_store_free_mb(const struct image_store *s);
+
+int64_t image_store_disk_mb(const struct image_store *s); /* its size; the same */
 
 /* Name rules of the REST contract: not empty, at most IMAGE_NAME_MAX bytes, no "..", no "$", no control bytes. */
 int image_name_check(const char *name, struct err *err);
@@ -61,15 +75,27 @@ int image_name_check(const char *name, struct err *err);
  * it, else the host's view when the host has the program and image_store_allow_host() does not forbid it. ERR_NOT_FOUND
  * names what is here and what to do next. Quick: no unpacking. */
 int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err);
+/* The same for a tenant: what belongs to others is as if it did not exist. */
+int image_resolve_for(struct image_store *s, const struct image_scope *scope, const char *name, struct image **ret,
+                      struct err *err);
 
 /* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also
  * while a server uses the same folder (file locks). An incomplete image is never visible. */
 int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err);
-/* [{name,id,size,layers,createdAt,source}] by name; host presets included with source "host". Caller owns. */
-json_t *image_list(struct image_store *s);
+int image_import_for(struct image_store *s, const char *tenant, const char *tar_path, const char *name,
+                     struct image **ret, struct err *err);
+/* [{name,id,size,layers,createdAt,source,tenant,signedBy}] by name; host presets included with source "host". tenant
+ * and signedBy are left out when there is none. Caller owns. */
+json_t *image_list(struct image_store *s, const struct image_scope *scope);
+/* Bytes of the layers that images of this tenant have and no other image. */
+int64_t image_tenant_bytes(struct image_store *s, const char *tenant);
 /* ERR_NOT_FOUND when unknown. Layers no other image uses are removed too; those a live sandbox uses (see image_pin)
  * stay until unpinned. */
-int image_remove(struct image_store *s, const char *name, struct err *err);
+int image_remove(struct image_store *s, const struct image_scope *scope, const char *name, struct err *err);
+/* Checks the stored signature of an image again: {name, verified, required, signedBy, pattern, digest}. ERR_FORBIDDEN:
+ * the policy denies the image. Caller owns *ret. */
+int image_verify(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
+                 struct err *err);
 /* Registers a folder made by a runtime driver (a captured writable layer) as the top layer over base. The folder is
  * moved into the store. The new image gets the name. */
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
@@ -112,7 +138,8 @@ void image_discard(struct image_store *s, const char *folder);
 /* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. The config has env,
  * entrypoint, cmd, user, workdir and what else the image states: labels, exposedPorts, volumes, healthcheck,
  * stopSignal, shell, onBuild, author, created, history. Caller owns *ret. */
-int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err);
+int image_inspect(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
+                  struct err *err);
 /* fn is called on the importing thread, with bytes of the archive read so far and its size. */
 void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes),
                        void *arg);
@@ -129,8 +156,13 @@ int image_forget_builds(struct image_store *s, struct err *err);
 
 /* --- from a registry --- */
 struct image_pull_options {
-    const char *mirrors, *plain_hosts, *docker_config; /* see registry_client.h; NULL: none, none, Docker's own path */
-    int64_t disk_bytes;                                /* image_evict() after the pull; 0: no cap */
+    const char *mirrors, *plain_hosts, *private_hosts, *closed_ports, *docker_config; /* see registry_client.h; NULL:
+                                                                      none, and for the last Docker's own path */
+    bool is_terse;                                                                    /* see registry_client.h */
+    int64_t disk_bytes; /* image_evict() after the pull; 0: no cap */
+    const char *tenant; /* owns the image, and reuses only layers that it sees; NULL: the operator */
+    bool has_shared;    /* it sees those of the operator */
+    const json_t *rule; /* of the policy, see image_policy.h: nothing is stored without this signature; NULL: none */
 };
 /* Progress of a pull: any thread may read it while the pull runs. Zero before the first use. */
 struct image_pull_state {
@@ -153,13 +185,15 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
 
 /* Writes the image as an OCI-layout tar that `docker load` takes, too. Layers are packed again, so their digests differ
  * from the registry's; the rest of the configuration is the same. */
-int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err);
+int image_export(struct image_store *s, const struct image_scope *scope, const char *name, const char *tar_path,
+                 struct err *err);
 
-/* Writes an image into out_fd, a pipe, for a container engine: a stored one as image_export() does, with tag as the
+/* Writes an image (its name and tenant are looked at) into out_fd, a pipe, for a container engine: a stored one as
+ * image_export() does, with tag as the
  * name that `docker load` gives it; the host's view (image->id is "host") as the tar of one root file system. Blocks.
  * state: bytes written so far. */
-int image_send(struct image_store *s, const char *name, const char *tag, int out_fd, struct image_pull_state *state,
-               struct err *err);
+int image_send(struct image_store *s, const struct image *of, const char *tag, int out_fd,
+               struct image_pull_state *state, struct err *err);
 /* Changes with the image's content. Of the host's view: with what is installed, as far as a few stat calls show it. */
 void image_content_key(const struct image *image, char ret[DIGEST_HEX]);
 

@@ -118,7 +118,7 @@ static int find_image(struct image_store *s, const char *name, struct image **re
     const char *pull = getenv("III_PULL"), *wanted = preset_pull_name(name);
     if (r == -ENOENT && wanted && !(pull && strcmp(pull, "never") == 0)) {
         struct err why = ERR_INIT;
-        r = image_cli_pull(s, wanted, false, false, &why);
+        r = image_cli_pull(s, &(struct image_cli_pull_how){ .tenant = "" }, wanted, &why);
         const char *here = strstr(missing.msg, "here are: ");
         if (r < 0)
             return err_set(err, why.code, why.sys, "%.300s; %s", why.msg, here ? here : missing.msg);

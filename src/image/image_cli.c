@@ -17,6 +17,7 @@
 #include "image/image.h"
 #include "image/image_build.h"
 #include "image/image_cli.h"
+#include "image/image_policy.h"
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
@@ -34,6 +35,7 @@ static const char help_text[] =
     "  export NAME FILE.tar   write an image as an OCI-layout archive\n"
     "  ls [--json]            list the images and the presets this host can run\n"
     "  inspect NAME           show one image as JSON\n"
+    "  verify NAME            check the stored signature of an image against the policy again\n"
     "  rm NAME...             remove images; layers that a sandbox uses stay until it is removed\n"
     "  prune                  remove unused layers, cached build steps and data of interrupted pulls;\n"
     "                         with --max-mb N also pulled images, least recently used first\n"
@@ -42,6 +44,8 @@ static const char help_text[] =
     "Options:\n"
     "  --data-dir DIR         data folder (default: $III_DATA_DIR, otherwise /var/lib/iii-sandbox as root,\n"
     "                         otherwise ~/.local/share/iii-sandbox)\n"
+    "  --tenant NAME          pull, import, inspect, export, verify, rm: images of this tenant (default: the\n"
+    "                         operator's, which all tenants may use)\n"
     "  --json                 machine-readable output; for pull one JSON object for each step\n"
     "  --plain-http           pull: use plain HTTP for this registry (one on loopback is tried with HTTPS first)\n"
     "  --max-mb N             prune: disk that the layers may use, MB\n"
@@ -56,7 +60,9 @@ static const char help_text[] =
     "  -h, --help             this text\n"
     "\n"
     "Registry settings: III_REGISTRY_MIRRORS (docker.io=mirror.example,…), III_PLAIN_REGISTRIES (10.0.0.5:5000,…),\n"
-    "III_IMAGE_DISK_MB. Credentials are those of `docker login` (~/.docker/config.json and its helpers).\n"
+    "III_IMAGE_DISK_MB. Policy (registries, signatures): III_IMAGE_POLICY, otherwise that of the server of the data\n"
+    "folder. A signature of an archive is in FILE.tar.sigs (`cosign download signature`). Credentials are those of "
+    "`docker login` (~/.docker/config.json and its helpers).\n"
     "\n"
     "Examples:\n"
     "  iii image pull python:3.12-slim\n"
@@ -75,6 +81,8 @@ static const char help_text[] =
 struct options {
     const char *data_dir;
     const char *max_mb;
+    const char *tenant; /* or NULL */
+    struct image_scope scope;
     bool is_json, is_help, is_plain, is_repair;
     struct image_build_options build;
     char **words; /* the command and its operands */
@@ -144,7 +152,7 @@ static int cmd_import(struct image_store *s, const struct options *opt)
     bool is_terminal = isatty(STDERR_FILENO);
     if (is_terminal)
         image_on_progress(s, draw_progress, &progress);
-    int r = image_import(s, opt->words[1], opt->words[2], &i, &err);
+    int r = image_import_for(s, opt->scope.tenant, opt->words[1], opt->words[2], &i, &err);
     if (is_terminal && progress.last_us)
         (void)fprintf(stderr, "\r\033[K");
     if (r < 0)
@@ -156,7 +164,7 @@ static int cmd_ls(struct image_store *s, const struct options *opt)
 {
     if (opt->n_words != 1)
         return usage_error("ls takes no names");
-    JSON_OWNED list = image_list(s);
+    JSON_OWNED list = image_list(s, opt->tenant ? &opt->scope : NULL);
     if (opt->is_json) {
         (void)json_dumpf(list, stdout, JSON_INDENT(2));
         (void)putchar('\n');
@@ -169,12 +177,13 @@ static int cmd_ls(struct image_store *s, const struct options *opt)
         width = len > width ? len : width;
     }
     if (is_terminal)
-        (void)printf("%-*s  %-12s  %10s  %6s  %-20s  %s\n", (int)width, "NAME", "ID", "SIZE", "LAYERS", "CREATED",
-                     "SOURCE");
+        (void)printf("%-*s  %-12s  %10s  %6s  %-20s  %-6s  %-12s  %s\n", (int)width, "NAME", "ID", "SIZE", "LAYERS",
+                     "CREATED", "SOURCE", "OWNER", "SIGNED BY");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         const char *name = json_get_str(item, "name", ""), *id = json_get_str(item, "id", "");
         const char *source = json_get_str(item, "source", "");
+        const char *owner = json_get_str(item, "tenant", "-"), *by = json_get_str(item, "signedBy", "-");
         long long bytes = json_get_int(item, "size", 0), layers = json_get_int(item, "layers", 0);
         time_t created = (time_t)(json_get_int(item, "createdAt", 0) / 1000);
         char size[16], when[32] = "-";
@@ -182,11 +191,11 @@ static int cmd_ls(struct image_store *s, const struct options *opt)
         if (strcmp(source, "host") != 0 && gmtime_r(&created, &tm))
             (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
         if (is_terminal)
-            (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %s\n", (int)width, name,
+            (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %-6s  %-12s  %.40s\n", (int)width, name,
                          strncmp(id, "sha256:", 7) == 0 ? id + 7 : id, image_cli_size(bytes, size), layers, when,
-                         source);
+                         source, owner, by);
         else
-            (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\n", name, id, bytes, layers, when, source);
+            (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\t%s\t%s\n", name, id, bytes, layers, when, source, owner, by);
     }
     return EXIT_DONE;
 }
@@ -197,11 +206,32 @@ static int cmd_inspect(struct image_store *s, const struct options *opt)
         return usage_error("inspect needs one NAME");
     JSON_OWNED record = NULL;
     struct err err = ERR_INIT;
-    int r = image_inspect(s, opt->words[1], &record, &err);
+    int r = image_inspect(s, &opt->scope, opt->words[1], &record, &err);
     if (r < 0)
         return print_failure(r, &err);
     (void)json_dumpf(record, stdout, JSON_INDENT(2));
     (void)putchar('\n');
+    return EXIT_DONE;
+}
+
+static int cmd_verify(struct image_store *s, const struct options *opt)
+{
+    JSON_OWNED result = NULL;
+    struct err err = ERR_INIT;
+    if (opt->n_words != 2)
+        return usage_error("verify needs one NAME");
+    int r = image_verify(s, &opt->scope, opt->words[1], &result, &err);
+    if (r < 0)
+        return print_failure(r, &err);
+    if (opt->is_json) {
+        (void)json_dumpf(result, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    } else if (json_get_bool(result, "required", false)) {
+        (void)printf("%s  %s  signed by %s (policy \"%s\")\n", opt->words[1], json_get_str(result, "digest", ""),
+                     json_get_str(result, "signedBy", ""), json_get_str(result, "pattern", ""));
+    } else {
+        (void)printf("%s  no signature is required by the policy\n", opt->words[1]);
+    }
     return EXIT_DONE;
 }
 
@@ -212,7 +242,7 @@ static int cmd_rm(struct image_store *s, const struct options *opt)
     int code = EXIT_DONE;
     for (int i = 1; i < opt->n_words; i++) {
         struct err err = ERR_INIT;
-        int r = image_remove(s, opt->words[i], &err);
+        int r = image_remove(s, &opt->scope, opt->words[i], &err);
         if (r < 0)
             code = print_failure(r, &err);
         else
@@ -267,7 +297,8 @@ static int cmd_pull(struct image_store *s, const struct options *opt)
     if (opt->n_words != 2)
         return usage_error("pull needs one NAME");
     struct err err = ERR_INIT;
-    int r = image_cli_pull(s, opt->words[1], opt->is_plain, opt->is_json, &err);
+    int r = image_cli_pull(s, &(struct image_cli_pull_how){ opt->scope.tenant, opt->is_plain, opt->is_json },
+                           opt->words[1], &err);
     return r < 0 ? print_failure(r, &err) : EXIT_DONE;
 }
 
@@ -276,7 +307,7 @@ static int cmd_export(struct image_store *s, const struct options *opt)
     if (opt->n_words != 3)
         return usage_error("export needs NAME and FILE.tar");
     struct err err = ERR_INIT;
-    int r = image_export(s, opt->words[1], opt->words[2], &err);
+    int r = image_export(s, &opt->scope, opt->words[1], opt->words[2], &err);
     if (r < 0)
         return print_failure(r, &err);
     struct stat st = { 0 };
@@ -315,15 +346,16 @@ static const struct {
     const char *name;
     int (*run)(struct image_store *s, const struct options *opt);
 } commands[] = {
-    { "import", cmd_import },   { "ls", cmd_ls },       { "list", cmd_ls },   { "rm", cmd_rm },
-    { "inspect", cmd_inspect }, { "prune", cmd_prune }, { "pull", cmd_pull }, { "export", cmd_export },
-    { "fsck", cmd_fsck },       { "build", cmd_build },
+    { "import", cmd_import },   { "ls", cmd_ls },       { "list", cmd_ls },       { "rm", cmd_rm },
+    { "inspect", cmd_inspect }, { "prune", cmd_prune }, { "pull", cmd_pull },     { "export", cmd_export },
+    { "fsck", cmd_fsck },       { "build", cmd_build }, { "verify", cmd_verify },
 };
 
 static int read_options(int argc, char **argv, struct options *ret)
 {
     static const struct option known[] = { { "data-dir", required_argument, NULL, 'd' },
                                            { "json", no_argument, NULL, 'j' },
+                                           { "tenant", required_argument, NULL, 'T' },
                                            { "plain-http", no_argument, NULL, 'p' },
                                            { "max-mb", required_argument, NULL, 'm' },
                                            { "repair", no_argument, NULL, 'r' },
@@ -345,6 +377,9 @@ static int read_options(int argc, char **argv, struct options *ret)
             break;
         case 'j':
             ret->is_json = true;
+            break;
+        case 'T':
+            ret->tenant = optarg;
             break;
         case 'p':
             ret->is_plain = true;
@@ -379,6 +414,7 @@ static int read_options(int argc, char **argv, struct options *ret)
         default:
             return -EINVAL;
         }
+    ret->scope.tenant = ret->tenant ? ret->tenant : "";
     ret->words = argv + optind;
     ret->n_words = argc - optind;
     return 0;
@@ -391,7 +427,7 @@ static int run_command(const struct options *opt)
         return EXIT_DONE;
     }
     if (opt->n_words == 0)
-        return usage_error("which command? pull, import, build, export, ls, inspect, rm, prune or fsck");
+        return usage_error("which command? pull, import, build, export, ls, inspect, verify, rm, prune or fsck");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(opt->words[0], commands[i].name) != 0)
             continue;
@@ -404,6 +440,11 @@ static int run_command(const struct options *opt)
             return print_failure(r, &err);
         const char *presets = getenv("III_PRESETS");
         image_store_allow_host(s, !presets || strcmp(presets, "image") != 0);
+        CLEANUP(image_policy_free_p) struct image_policy *policy = NULL;
+        r = image_policy_load(data_dir, &policy, &err);
+        if (r < 0)
+            return print_failure(r, &err);
+        image_store_use_policy(s, policy);
         return commands[i].run(s, opt);
     }
     char text[100];

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "image/image_cli.h"
+#include "image/image_policy.h"
+#include "image/layout.h"
 #include "image/reference.h"
 
 #define DRAW_MS  100
@@ -105,29 +107,37 @@ static int wait_showing(struct pulling *p, struct err *err)
 }
 
 /* The name was parsed by now: it has no character that JSON must escape. */
-int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool is_json, struct err *err)
+int image_cli_pull(struct image_store *s, const struct image_cli_pull_how *how, const char *name, struct err *err)
 {
     struct settings set;
     struct reference ref;
     char size[16];
     int r = reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, err);
+    if (r == 0)
+        r = image_policy_may_pull(s->policy, how->tenant, name, err);
     if (r < 0)
         return r;
     (void)signal(SIGPIPE, SIG_IGN); /* a registry that disconnects is an error, not a reason to exit */
     settings_init(&set);
     settings_from_env(&set, NULL, NULL);
     CLEANUP(free_p)
-    char *plain = is_plain ? xasprintf("%s,%s", ref.host, set.plain_registries) : xstrdup(set.plain_registries);
+    char *plain = how->is_plain ? xasprintf("%s,%s", ref.host, set.plain_registries) : xstrdup(set.plain_registries);
+    /* Who types a host means it; where its registry sends us is another matter. */
+    CLEANUP(free_p) char *private_hosts = xasprintf("%s,%s", ref.host, set.private_registries);
     struct pulling *p = xzalloc(sizeof(*p));
     p->store = s;
     p->name = name;
-    p->is_json = is_json;
+    p->is_json = how->is_json;
     p->is_terminal = isatty(STDERR_FILENO);
     p->options = (struct image_pull_options){ .mirrors = set.registry_mirrors,
                                               .plain_hosts = plain,
-                                              .disk_bytes = set.image_disk_mb << 20 };
+                                              .private_hosts = private_hosts,
+                                              .disk_bytes = set.image_disk_mb << 20,
+                                              .tenant = how->tenant,
+                                              .has_shared = true,
+                                              .rule = image_policy_rule(s->policy, name) };
     r = wait_showing(p, err);
-    if (r == 0 && is_json)
+    if (r == 0 && how->is_json)
         (void)printf(
             "{\"event\":\"done\",\"name\":\"%s\",\"id\":\"%s\",\"size\":%lld,\"layers\":%zu,\"downloaded\":%lld}\n",
             name, p->image->id, (long long)p->image->size_bytes, p->image->n_layers,

@@ -34,7 +34,7 @@ int image_compose(struct image_store *s, const struct image *like, const char *n
     }
     const struct manifest_config config = record_config(like);
     JSON_OWNED record = record_new(name, "layer", layers, like->n_layers, &config);
-    record_file(name, file);
+    record_file("", name, file);
     return layout_write_json(s, s->images_fd, file, record, true, err);
 }
 
@@ -88,7 +88,7 @@ int image_forget_builds(struct image_store *s, struct err *err)
     record_each(s, note_cached, names);
     for (size_t i = 0; i < json_array_size(names); i++) {
         char file[RECORD_FILE];
-        record_file(json_string_value(json_array_get(names, i)), file);
+        record_file("", json_string_value(json_array_get(names, i)), file);
         if (unlinkat(s->images_fd, file, 0) < 0 && errno != ENOENT)
             return err_set(err, err_from_errno(errno), errno, "remove a cached build step");
     }

@@ -14,7 +14,7 @@
 #include "image/record.h"
 
 struct candidate {
-    char *name;
+    char *name, *tenant;
     struct timespec used;
 };
 
@@ -46,10 +46,12 @@ static bool count_one(void *arg, json_t *record)
         return true;
     char file[RECORD_FILE];
     struct stat st;
-    record_file(name, file);
+    record_file_of(record, file);
     if (fstatat(c->store->images_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         c->items = xrealloc(c->items, (c->n + 1) * sizeof(*c->items));
-        c->items[c->n++] = (struct candidate){ .name = xstrdup(name), .used = st.st_mtim };
+        c->items[c->n++] = (struct candidate){ .name = xstrdup(name),
+                                               .tenant = xstrdup(json_get_str(record, "tenant", "")),
+                                               .used = st.st_mtim };
     }
     return true;
 }
@@ -95,8 +97,10 @@ static int take_census(struct census *c, struct err *err)
 
 static void census_done(struct census *c)
 {
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++) {
         free(c->items[i].name);
+        free(c->items[i].tenant);
+    }
     free(c->items);
     json_decref(c->counted);
     json_decref(c->pinned);
@@ -113,7 +117,7 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
         r = take_census(&c, err);
         is_over = r == 0 && c.bytes > max_bytes && c.n > 0;
         if (is_over)
-            r = image_remove(s, c.items[0].name, err);
+            r = image_remove(s, &(struct image_scope){ .tenant = c.items[0].tenant }, c.items[0].name, err);
         if (r == -ENOENT)
             r = 0; /* another process removed it first */
         removed += is_over && r == 0;

@@ -180,13 +180,14 @@ static int export_to(struct exporter *x, const char *tar_path, int fd, struct er
     return r < 0 ? err_wrap(err, r, "export %s", x->image->name) : 0;
 }
 
-int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err)
+int image_export(struct image_store *s, const struct image_scope *scope, const char *name, const char *tar_path,
+                 struct err *err)
 {
     CLEANUP(image_free_p) struct image *image = NULL;
     JSON_OWNED record = NULL;
-    int r = image_resolve(s, name, &image, err);
+    int r = image_resolve_for(s, scope, name, &image, err);
     if (r == 0)
-        r = image_inspect(s, name, &record, err);
+        r = image_inspect(s, scope, name, &record, err);
     if (r < 0)
         return r;
     if (image->is_host)
@@ -213,24 +214,27 @@ static int send_host(struct image_store *s, const struct image *image, int out_f
     return r < 0 ? err_wrap(err, r, "copy this host's view") : 0;
 }
 
-int image_send(struct image_store *s, const char *name, const char *tag, int out_fd, struct image_pull_state *state,
-               struct err *err)
+int image_send(struct image_store *s, const struct image *of, const char *tag, int out_fd,
+               struct image_pull_state *state, struct err *err)
 {
+    const struct image_scope scope = { .tenant = of->tenant ? of->tenant : "" };
     if (s->remote) {
         const struct image_remote_how how = { .state = state, .fd = &out_fd };
-        return image_remote_work(s->remote, json_pack("{s:s, s:s, s:s}", "op", "send", "name", name, "tag", tag), &how,
-                                 NULL, err);
+        return image_remote_work(
+            s->remote,
+            json_pack("{s:s, s:s, s:s, s:s}", "op", "send", "name", of->name, "tag", tag, "tenant", scope.tenant), &how,
+            NULL, err);
     }
     CLEANUP(image_free_p) struct image *image = NULL;
     JSON_OWNED record = NULL;
-    int r = image_resolve(s, name, &image, err);
+    int r = image_resolve_for(s, &scope, of->name, &image, err);
     if (r == 0 && image->is_host && strcmp(image->id, "host") == 0)
         return send_host(s, image, out_fd, state, err);
     if (r == 0)
-        r = image_inspect(s, name, &record, err);
+        r = image_inspect(s, &scope, of->name, &record, err);
     if (r == 0 && image->is_host)
         r = err_set(err, ERR_UNSUPPORTED, 0,
-                    "image %s needs this host's own files below it, which an engine cannot have", name);
+                    "image %s needs this host's own files below it, which an engine cannot have", of->name);
     struct exporter x = { .store = s, .image = image, .record = record, .tag = tag };
     return r < 0 ? r : export_to(&x, NULL, out_fd, err);
 }

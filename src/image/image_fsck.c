@@ -96,7 +96,7 @@ static void check_record(struct check *c, const char *file)
     bool is_sound = layout_read_json(c->store->images_fd, file, &record, &err) == 0;
     const char *name = json_get_str(record, "name", "");
     CLEANUP(free_p) char *what = xasprintf("image %s", name);
-    record_file(name, expected);
+    record_file_of(record, expected);
     if (!is_sound) {
         (void)is_passing(c, err.sys);
         complain(c, "images/%s: %s", file, err.msg);

@@ -15,7 +15,9 @@
 #include "base/cleanup.h"
 #include "base/strlist.h"
 #include "image/image.h"
+#include "image/image_policy.h"
 #include "image/layout.h"
+#include "image/signature_fetch.h"
 #include "image/staging.h"
 #include "image/unpack.h"
 #include "os/write_all.h"
@@ -37,6 +39,7 @@ struct importer {
     bool is_spread; /* later progress no longer counts bytes of the file */
     struct blob *blobs;
     size_t n_blobs;
+    json_t *digests; /* "sha256:…" of its manifest and the indexes that led there; empty: the archive states none */
 };
 
 static void show_progress(void *arg, int64_t packed_bytes)
@@ -257,6 +260,7 @@ static int import_oci(struct importer *im, struct err *err)
         if (r < 0)
             return r;
         (void)snprintf(path, sizeof(path), "blobs/sha256/%s", hex);
+        (void)json_array_append_new(im->digests, json_sprintf("sha256:%s", hex));
     }
     CLEANUP(free_p) char *text = NULL;
     size_t len = 0;
@@ -295,6 +299,7 @@ static struct importer *importer_free(struct importer *im)
         free(im->blobs[i].alias);
     }
     free(im->blobs);
+    json_decref(im->digests);
     staging_done(&im->staging);
     close_fd_p(&im->fd);
     free(im);
@@ -302,13 +307,31 @@ static struct importer *importer_free(struct importer *im)
 }
 DEFINE_CLEANUP(struct importer *, importer_free)
 
-static int import_once(struct image_store *s, const char *tar_path, const char *name, struct image **ret,
-                       struct err *err)
+/* The signature that the policy asks for: beside the archive. */
+static int import_signature(struct importer *im, const char *tar_path, const char *name, json_t *record,
+                            struct err *err)
+{
+    const json_t *rule = image_policy_rule(im->store->policy, name);
+    CLEANUP(free_p) char *path = xasprintf("%s.sigs", tar_path);
+    if (!rule)
+        return 0;
+    if (!json_array_size(im->digests))
+        return err_set(
+            err, ERR_FORBIDDEN, 0,
+            "images.policy wants a signature for %.80s, and only an OCI layout states what was signed: save the "
+            "image with `skopeo copy docker://… oci-archive:FILE.tar`",
+            name);
+    return signature_fetch_file(path, rule, name, im->digests, record, err);
+}
+
+static int import_once(struct image_store *s, const char *tenant, const char *tar_path, const char *name,
+                       struct image **ret, struct err *err)
 {
     CLEANUP(importer_free_p) struct importer *im = xzalloc(sizeof(*im));
     struct stat st;
     im->store = s;
     im->fd = NO_FD;
+    im->digests = json_array();
     int r = staging_init(&im->staging, s, err);
     if (r < 0)
         return r;
@@ -323,10 +346,20 @@ static int import_once(struct image_store *s, const char *tar_path, const char *
     r = unpack_archive(im, err);
     if (r < 0)
         return err_wrap(err, r, "import %s", tar_path);
-    return staging_commit(&im->staging, name, "tar", NULL, ret, err);
+    JSON_OWNED extra = *tenant ? json_pack("{s:s}", "tenant", tenant) : json_object();
+    if (json_array_size(im->digests))
+        (void)json_object_set(extra, "digests", im->digests);
+    r = import_signature(im, tar_path, name, extra, err);
+    return r < 0 ? r : staging_commit(&im->staging, name, "tar", extra, ret, err);
 }
 
 int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err)
+{
+    return image_import_for(s, "", tar_path, name, ret, err);
+}
+
+int image_import_for(struct image_store *s, const char *tenant, const char *tar_path, const char *name,
+                     struct image **ret, struct err *err)
 {
     struct image_limits limits;
     int r = image_name_check(name, err);
@@ -340,6 +373,6 @@ int image_import(struct image_store *s, const char *tar_path, const char *name, 
                     (long long)free_mb, (long long)limits.reserve_mb);
     if (r < 0)
         return r;
-    r = import_once(s, tar_path, name, ret, err);
-    return r == -EAGAIN ? import_once(s, tar_path, name, ret, err) : r;
+    r = import_once(s, tenant, tar_path, name, ret, err);
+    return r == -EAGAIN ? import_once(s, tenant, tar_path, name, ret, err) : r;
 }

@@ -18,6 +18,7 @@
 #include "image/record.h"
 #include "image/reference.h"
 #include "image/registry_client.h"
+#include "image/signature_fetch.h"
 #include "image/staging.h"
 
 #define FETCHERS    3
@@ -31,6 +32,9 @@ struct puller {
     struct staging staging;
     struct manifest_image manifest;
     char manifest_hex[DIGEST_HEX];
+    json_t *digests; /* "sha256:…" of the manifest and of the indexes that led to it: what may have been signed */
+    json_t *extra;   /* more members of the record */
+    struct image_scope scope;
     json_t *known;                                /* {packed digest: layer} of the images that are here */
     struct layout_layer layers[IMAGE_LAYERS_MAX]; /* those of them that are known */
     size_t n_known;                               /* how many at the bottom are known, without a gap */
@@ -46,16 +50,27 @@ void image_pull_cancel(struct image_pull_state *state)
     atomic_store(&state->is_stopped, true);
 }
 
+/* Only layers of images that this tenant sees: who names another's blob has to download it, and so shows that it can.
+ */
 static bool note_blobs(void *arg, json_t *record)
 {
+    struct puller *p = arg;
+    const char *tenant = json_get_str(record, "tenant", "");
+    if (!p->scope.has_all && strcmp(tenant, p->scope.tenant) != 0 && (*tenant || !p->scope.has_shared))
+        return true;
     const json_t *layers = json_get(record, "layers");
     for (size_t i = 0; i < json_array_size(layers); i++) {
         const char *blob = json_get_str(json_array_get(layers, i), "blob", NULL);
         const char *hex = json_get_str(json_array_get(layers, i), "digest", NULL);
         if (blob && hex)
-            (void)json_object_set_new(arg, blob, json_string(hex));
+            (void)json_object_set_new(p->known, blob, json_string(hex));
     }
     return true;
+}
+
+static void note_digest(struct puller *p, const struct registry_doc *doc)
+{
+    (void)json_array_append_new(p->digests, json_sprintf("sha256:%s", doc->hex));
 }
 
 static int find_manifest(struct puller *p, struct err *err)
@@ -70,9 +85,12 @@ static int find_manifest(struct puller *p, struct err *err)
         r = manifest_parse_index(doc.text, doc.len, hex, &is_index, err);
         if (r < 0)
             return r;
+        note_digest(p, &doc);
         registry_doc_done(&doc);
         r = registry_manifest(p->registry, hex, &doc, err);
     }
+    if (r == 0)
+        note_digest(p, &doc);
     if (r == 0)
         r = manifest_parse_image(doc.text, doc.len, &p->manifest, err);
     if (r < 0)
@@ -163,7 +181,8 @@ static int start_fetching(struct puller *p, struct err *err)
         p->staging.blobs[i] = xstrdup(p->manifest.layers[i].hex);
         if (is_known(p, i))
             continue;
-        p->fetches[i] = blob_fetch_new(p->store, p->registry, &p->manifest.layers[i], &p->state->done_bytes);
+        p->fetches[i] =
+            blob_fetch_new(p->store, p->registry, &p->manifest.layers[i], p->scope.tenant, &p->state->done_bytes);
         total += p->manifest.layers[i].size;
         n_missing++;
     }
@@ -229,18 +248,31 @@ static int take_layers(struct puller *p, struct err *err)
 static int pull_into(struct puller *p, const char *name, const struct reference *ref,
                      const struct registry_options *options, struct image **ret, struct err *err)
 {
+    const json_t *rule = json_get(p->extra, "rule");
     int r = registry_open(ref, options, &p->registry, err);
     if (r == 0)
         r = find_manifest(p, err);
+    if (r == 0 && rule) /* before anything of the image is downloaded */
+        r = signature_fetch(p->registry, rule, name, p->digests, p->extra, err);
+    (void)json_object_del(p->extra, "rule");
     if (r == 0)
         r = read_config(p, err);
     if (r == 0)
         r = take_layers(p, err);
     if (r < 0)
         return r;
-    JSON_OWNED extra = json_pack("{s:s+, s:s, s:s}", "manifest", "sha256:", p->manifest_hex, "registry", ref->host,
-                                 "repository", ref->repository);
-    return staging_commit(&p->staging, name, "oci", extra, ret, err);
+    JSON_OWNED more = json_pack("{s:s+, s:s, s:s, s:O}", "manifest", "sha256:", p->manifest_hex, "registry", ref->host,
+                                "repository", ref->repository, "digests", p->digests);
+    (void)json_object_update(p->extra, more);
+    return staging_commit(&p->staging, name, "oci", p->extra, ret, err);
+}
+
+static struct image_scope pull_scope(const struct image_pull_options *o)
+{
+    bool has_tenant = o->tenant && *o->tenant;
+    return (struct image_scope){ .tenant = has_tenant ? o->tenant : "",
+                                 .has_shared = has_tenant && o->has_shared,
+                                 .has_all = !has_tenant };
 }
 
 static int pull_once(struct image_store *s, const char *name, const struct image_pull_options *o,
@@ -253,18 +285,28 @@ static int pull_once(struct image_store *s, const char *name, const struct image
         return r;
     const struct registry_options options = { .mirrors = o->mirrors,
                                               .plain_hosts = o->plain_hosts,
+                                              .private_hosts = o->private_hosts,
+                                              .closed_ports = o->closed_ports,
+                                              .is_terse = o->is_terse,
                                               .docker_config = o->docker_config,
                                               .is_cancelled = &state->is_stopped };
     struct puller *p = xzalloc(sizeof(*p));
     p->store = s;
     p->state = state;
     p->known = json_object();
+    p->digests = json_array();
+    p->extra = json_object();
+    p->scope = pull_scope(o);
+    if (*p->scope.tenant)
+        (void)json_object_set_new(p->extra, "tenant", json_string(p->scope.tenant));
+    if (o->rule)
+        (void)json_object_set_new(p->extra, "rule", json_deep_copy(o->rule));
     atomic_store(&state->is_stopped, false);
     if (atomic_load(&state->is_cancelled))
         atomic_store(&state->is_stopped, true);
     atomic_store(&state->done_bytes, 0);
     atomic_store(&state->layers_done, 0);
-    record_each(s, note_blobs, p->known);
+    record_each(s, note_blobs, p);
     r = staging_init(&p->staging, s, err);
     if (r == 0)
         r = pull_into(p, name, &ref, &options, ret, err);
@@ -279,15 +321,12 @@ static int pull_once(struct image_store *s, const char *name, const struct image
     manifest_image_done(&p->manifest);
     (void)registry_close(p->registry);
     json_decref(p->known);
+    json_decref(p->digests);
+    json_decref(p->extra);
     free(p);
     if (r < 0 && err->code == ERR_INVALID)
         err->code = ERR_UPSTREAM; /* the name was valid: the registry caused the error */
     return r;
-}
-
-static json_t *text_or_null(const char *s)
-{
-    return s ? json_string(s) : json_null();
 }
 
 int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
@@ -296,12 +335,17 @@ int image_pull(struct image_store *s, const char *name, const struct image_pull_
     struct err why = ERR_INIT;
     int r = image_name_check(name, &why);
     if (r == 0 && s->remote) {
-        json_t *request = json_pack("{s:s, s:s, s:o, s:o, s:I}", "op", "pull", "name", name, "mirrors",
-                                    text_or_null(options->mirrors), "plainHosts", text_or_null(options->plain_hosts),
-                                    "diskBytes", (json_int_t)options->disk_bytes);
+        const struct image_scope scope = pull_scope(options);
+        json_t *request =
+            json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:b, s:I, s:s, s:b}", "op", "pull", "name", name, "mirrors",
+                      options->mirrors, "plainHosts", options->plain_hosts, "privateHosts", options->private_hosts,
+                      "closedPorts", options->closed_ports, "isTerse", options->is_terse, "diskBytes",
+                      (json_int_t)options->disk_bytes, "tenant", scope.tenant, "hasShared", scope.has_shared);
+        if (options->rule)
+            (void)json_object_set_new(request, "rule", json_deep_copy(options->rule)); /* other threads use it */
         const struct image_remote_how how = { .state = state, .is_untrusted = true };
         r = image_remote_work(s->remote, request, &how, NULL, err);
-        return r < 0 ? r : image_resolve(s, name, ret, err);
+        return r < 0 ? r : image_resolve_for(s, &scope, name, ret, err);
     }
     for (int tries = 0; r == 0 && tries < 3; tries++) {
         why = (struct err)ERR_INIT;

@@ -117,7 +117,13 @@ static int op_pull(struct tool *t, const json_t *q, json_t *answer, struct err *
     CLEANUP(image_free_p) struct image *image = NULL;
     const struct image_pull_options options = { .mirrors = json_get_str(q, "mirrors", NULL),
                                                 .plain_hosts = json_get_str(q, "plainHosts", NULL),
-                                                .disk_bytes = json_get_int(q, "diskBytes", 0) };
+                                                .private_hosts = json_get_str(q, "privateHosts", NULL),
+                                                .closed_ports = json_get_str(q, "closedPorts", NULL),
+                                                .is_terse = json_get_bool(q, "isTerse", true),
+                                                .disk_bytes = json_get_int(q, "diskBytes", 0),
+                                                .tenant = json_get_str(q, "tenant", ""),
+                                                .has_shared = json_get_bool(q, "hasShared", false),
+                                                .rule = json_get(q, "rule") };
     (void)answer;
     return image_pull(t->store, json_get_str(q, "name", ""), &options, &t->pull, &image, err);
 }
@@ -125,7 +131,9 @@ static int op_pull(struct tool *t, const json_t *q, json_t *answer, struct err *
 static int op_remove(struct tool *t, const json_t *q, json_t *answer, struct err *err)
 {
     (void)answer;
-    return image_remove(t->store, json_get_str(q, "name", ""), err);
+    const struct image_scope scope = { .tenant = json_get_str(q, "tenant", ""),
+                                       .has_shared = json_get_bool(q, "hasShared", false) };
+    return image_remove(t->store, &scope, json_get_str(q, "name", ""), err);
 }
 
 static int op_collect(struct tool *t, const json_t *q, json_t *answer, struct err *err)
@@ -187,7 +195,9 @@ static int op_send(struct tool *t, const json_t *q, json_t *answer, struct err *
     (void)answer;
     if (t->out_fd < 0)
         return err_set(err, ERR_INVALID, 0, "no descriptor came along");
-    return image_send(t->store, json_get_str(q, "name", ""), json_get_str(q, "tag", ""), t->out_fd, &t->pull, err);
+    const struct image of = { .name = (char *)(uintptr_t)json_get_str(q, "name", ""),
+                              .tenant = (char *)(uintptr_t)json_get_str(q, "tenant", "") };
+    return image_send(t->store, &of, json_get_str(q, "tag", ""), t->out_fd, &t->pull, err);
 }
 
 /* "boxes/<16 hex digits>/upper[-N]" or "boxes/tmp-N-N": folders a driver captures. */

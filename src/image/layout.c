@@ -191,6 +191,7 @@ struct image_store *layout_close(struct image_store *s)
     free(s->dir);
     free(s->host_print);
     json_decref(s->host_versions);
+    json_decref(s->tenant_bytes);
     s->magic = 0;
     free(s);
     return NULL;

@@ -38,9 +38,12 @@ struct image_store {
     pthread_mutex_t host_mutex;     /* guards the next three: an import may run on a worker beside the loop */
     struct layout_layer host_layer; /* the host view's layer, while host_print matches */
     char *host_print;
-    json_t *host_versions;       /* what host_view_probe() wrote, or NULL */
-    bool is_host_barred;         /* image_store_allow_host() */
-    struct image_remote *remote; /* does what needs privilege; NULL: we do it ourselves */
+    json_t *host_versions;             /* what host_view_probe() wrote, or NULL */
+    bool is_host_barred;               /* image_store_allow_host() */
+    const struct image_policy *policy; /* image_store_use_policy() */
+    json_t *tenant_bytes;              /* image_tenant_bytes() of each, while tenant_bytes_at matches */
+    struct timespec tenant_bytes_at;   /* when images/ had changed */
+    struct image_remote *remote;       /* does what needs privilege; NULL: we do it ourselves */
 };
 
 int layout_open(const char *dir, struct image_store **ret, struct err *err);

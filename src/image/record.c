@@ -15,12 +15,19 @@
 #include "base/strlist.h"
 #include "image/reference.h"
 
-void record_file(const char *name, char ret[RECORD_FILE])
+void record_file(const char *tenant, const char *name, char ret[RECORD_FILE])
 {
     char hex[DIGEST_HEX], canonical[REFERENCE_MAX];
     reference_canonical(name, canonical);
-    digest_of(canonical, strlen(canonical), hex);
+    CLEANUP(free_p)
+    char *owned = xasprintf("%s%s%s", tenant, *tenant ? "\n" : "", canonical); /* no name has a line break */
+    digest_of(owned, strlen(owned), hex);
     (void)snprintf(ret, RECORD_FILE, "%s.json", hex);
+}
+
+void record_file_of(const json_t *record, char ret[RECORD_FILE])
+{
+    record_file(json_get_str(record, "tenant", ""), json_get_str(record, "name", ""), ret);
 }
 
 static json_t *list_or_null(char *const *list)
@@ -89,6 +96,7 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
     if (strcmp(json_get_str(record, "id", ""), "host") != 0)
         reference_canonical(json_get_str(record, "name", asked), resolved);
     i->name = xstrdup(asked);
+    i->tenant = xstrdup(json_get_str(record, "tenant", ""));
     i->resolved = xstrdup(resolved);
     i->id = xstrdup(json_get_str(record, "id", ""));
     i->is_host = json_get_bool(cfg, "isHost", false);
@@ -148,7 +156,7 @@ void record_touch(struct image_store *s, const json_t *record)
     char file[RECORD_FILE];
     if (strcmp(json_get_str(record, "source", ""), "oci") != 0)
         return;
-    record_file(json_get_str(record, "name", ""), file);
+    record_file_of(record, file);
     (void)utimensat(s->images_fd, file, NULL, 0); /* a use that is not recorded costs at most a pull */
 }
 
@@ -166,8 +174,9 @@ static bool rekey_one(void *arg, json_t *record)
     JSON_OWNED there = NULL;
     digest_of(name, strlen(name), hex);
     (void)snprintf(old, sizeof(old), "%s.json", hex);
-    record_file(name, file);
-    if (strcmp(old, file) == 0 || faccessat(k->store->images_fd, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+    record_file("", name, file);
+    if (*json_get_str(record, "tenant", "") || strcmp(old, file) == 0 ||
+        faccessat(k->store->images_fd, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return true;
     k->n++;
     if (k->is_dry)

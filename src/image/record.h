@@ -9,8 +9,10 @@
 
 #define RECORD_FILE 80
 
-/* "<sha256 of the canonical name>.json": every spelling of a name is one file. */
-void record_file(const char *name, char ret[RECORD_FILE]);
+/* "<sha256 of the canonical name>.json": every spelling of a name is one file. Each tenant has names of its own; tenant
+ * "" is the operator's. */
+void record_file(const char *tenant, const char *name, char ret[RECORD_FILE]);
+void record_file_of(const json_t *record, char ret[RECORD_FILE]);
 /* Renames the files of a store that has one for each spelling, as before 0.2; the newest wins. is_dry: only counts. */
 size_t record_rekey(struct image_store *s, bool is_dry);
 /* A new record; source is "tar", "oci", "layer" or "host". */

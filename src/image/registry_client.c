@@ -12,9 +12,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/ident.h"
+#include "http/url.h"
 #include "image/docker_credentials.h"
 #include "image/image_limits.h"
 #include "image/registry_auth.h"
@@ -44,18 +46,23 @@ struct registry {
     bool is_contacted;
     pthread_mutex_t mutex; /* guards authorization */
     char *authorization;   /* value of the header, or NULL */
+    char *private_hosts;   /* all that the operator has listed */
 };
 
-static bool is_listed(const char *list, const char *host)
+/* Adds to the private hosts: a mirror or a registry over plain HTTP may be in a private network. */
+static void add_private(struct registry *r, const char *hosts)
 {
-    for (const char *at = list ? list : ""; *at;) {
-        at += strspn(at, ", \t");
-        size_t len = strcspn(at, ", \t");
-        if (len && strlen(host) == len && strncmp(at, host, len) == 0)
-            return true;
-        at += len;
-    }
-    return false;
+    char *longer = xasprintf("%s,%s", r->private_hosts ? r->private_hosts : "", hosts ? hosts : "");
+    free(r->private_hosts);
+    r->private_hosts = longer;
+}
+
+/* "HOST[:PORT]" is on the list; without a port it is that of plain HTTP. */
+static bool is_plain_host(const struct registry *r, const char *host)
+{
+    struct url u;
+    CLEANUP(free_p) char *url = xasprintf("http://%s", host);
+    return url_parse(url, "http", 80, &u) == 0 && address_hosts_have(r->options->plain_hosts, u.host, u.port);
 }
 
 static int add_endpoint(struct registry *r, const char *address, size_t len, struct err *err)
@@ -74,7 +81,7 @@ static int add_endpoint(struct registry *r, const char *address, size_t len, str
     while (rest_len && rest[rest_len - 1] == '/')
         rest_len--;
     e->host = xstrndup(rest, host_len);
-    bool is_plain = scheme ? text[4] == ':' : is_listed(r->options->plain_hosts, e->host);
+    bool is_plain = scheme ? text[4] == ':' : is_plain_host(r, e->host);
     e->may_be_plain = !scheme && !is_plain && registry_http_is_loopback(e->host);
     e->base = xasprintf("%s://%.*s", is_plain ? "http" : "https", (int)rest_len, rest);
     return 0;
@@ -86,6 +93,8 @@ int registry_open(const struct reference *ref, const struct registry_options *op
     CLEANUP(registry_close_p) struct registry *r = xzalloc(sizeof(*r));
     r->ref = *ref;
     r->options = options;
+    add_private(r, options->private_hosts);
+    add_private(r, options->plain_hosts);
     (void)pthread_mutex_init(&r->mutex, NULL); /* cannot fail for a plain mutex */
     int result = 0;
     for (const char *at = options->mirrors ? options->mirrors : ""; *at && result == 0;) {
@@ -96,8 +105,11 @@ int registry_open(const struct reference *ref, const struct registry_options *op
             return err_set(err, ERR_INVALID, 0, "mirror \"%.*s\" is not HOST=ADDRESS (III_REGISTRY_MIRRORS)", (int)len,
                            at);
         size_t n = equals ? (size_t)(equals - at) : 0;
-        if (len && strlen(ref->host) == n && strncmp(at, ref->host, n) == 0)
+        if (len && strlen(ref->host) == n && strncmp(at, ref->host, n) == 0) {
             result = add_endpoint(r, equals + 1, len - n - 1, err);
+            if (result == 0)
+                add_private(r, r->endpoints[r->n_endpoints - 1].host);
+        }
         at += len;
     }
     if (result == 0)
@@ -132,6 +144,7 @@ struct registry *registry_close(struct registry *r)
         free(r->endpoints[i].host);
     }
     set_authorization(r, NULL);
+    free(r->private_hosts);
     (void)pthread_mutex_destroy(&r->mutex);
     free(r);
     return NULL;
@@ -141,6 +154,18 @@ void registry_doc_done(struct registry_doc *d)
 {
     free(d->text);
     *d = (struct registry_doc){ 0 };
+}
+
+/* Every request goes through here. */
+static int registry_send(const struct registry *r, struct registry_http_request *req, size_t body_max,
+                         struct registry_http_reply *reply, struct err *err)
+{
+    req->is_cancelled = r->options->is_cancelled;
+    req->is_terse = r->options->is_terse;
+    req->rule = (struct outgoing){ .trust = OUTGOING_PUBLIC,
+                                   .private_hosts = r->private_hosts,
+                                   .closed_ports = r->options->closed_ports };
+    return registry_http_do(req, body_max, reply, err);
 }
 
 /* --- login --- */
@@ -179,10 +204,8 @@ static int fetch_token(struct registry *r, const struct registry_auth_challenge 
         url = xasprintf("%s%c%s", c->realm, strchr(c->realm, '?') ? '&' : '?', query);
     }
     CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
-    const struct registry_http_request req = {
-        .url = url, .authorization = basic, .form = form, .is_cancelled = r->options->is_cancelled
-    };
-    int result = registry_http_do(&req, 1 << 20, &reply, err);
+    struct registry_http_request req = { .url = url, .authorization = basic, .form = form };
+    int result = registry_send(r, &req, 1 << 20, &reply, err);
     if (result < 0)
         return err_wrap(err, result, "log in to %s", e->host);
     if (reply.status == 401 || reply.status == 403)
@@ -287,7 +310,7 @@ static int registry_exchange(struct registry *r, struct registry_http_request *r
         CLEANUP(free_p) char *authorization = xstrdup(r->authorization);
         (void)pthread_mutex_unlock(&r->mutex);
         req->authorization = authorization;
-        int result = registry_http_do(req, body_max, reply, err);
+        int result = registry_send(r, req, body_max, reply, err);
         req->authorization = NULL;
         if (result < 0 || reply->status != 401 || round == 1 || !*reply->challenge)
             return result;
@@ -324,7 +347,6 @@ static int registry_get(struct registry *r, const char *path, struct registry_ht
         req->sink = count_sink;
         req->sink_arg = &counted;
     }
-    req->is_cancelled = r->options->is_cancelled;
     int tries = 0;
     for (int calls = 0;; calls++) {
         CLEANUP(free_p) char *url = xasprintf("%s/v2/%s/%s", r->endpoints[r->at].base, r->ref.repository, path);
@@ -351,10 +373,10 @@ static int registry_get(struct registry *r, const char *path, struct registry_ht
     }
 }
 
-static int manifest_here(struct registry *r, const char *hex, struct registry_doc *ret, bool *ret_is_unreachable,
-                         struct err *err)
+/* hex: the digest that the document at path must have, or "". */
+static int document_here(struct registry *r, const char *path, const char *hex, struct registry_doc *ret,
+                         bool *ret_is_unreachable, struct err *err)
 {
-    CLEANUP(free_p) char *path = *hex ? xasprintf("manifests/sha256:%s", hex) : xasprintf("manifests/%s", r->ref.tag);
     CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
     struct registry_http_request req = { .accept = MANIFEST_ACCEPT };
     int result = registry_get(r, path, &req, IMAGE_LIMITS_JSON_BYTES, &reply, err);
@@ -369,6 +391,27 @@ static int manifest_here(struct registry *r, const char *hex, struct registry_do
     doc.text = buf_steal(&reply.body, NULL);
     *ret = doc;
     return 0;
+}
+
+static int manifest_here(struct registry *r, const char *hex, struct registry_doc *ret, bool *ret_is_unreachable,
+                         struct err *err)
+{
+    CLEANUP(free_p) char *path = *hex ? xasprintf("manifests/sha256:%s", hex) : xasprintf("manifests/%s", r->ref.tag);
+    return document_here(r, path, hex, ret, ret_is_unreachable, err);
+}
+
+int registry_tagged(struct registry *r, const char *tag, struct registry_doc *ret, struct err *err)
+{
+    bool is_unreachable = false;
+    CLEANUP(free_p) char *path = xasprintf("manifests/%s", tag);
+    return document_here(r, path, "", ret, &is_unreachable, err);
+}
+
+int registry_referrers(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err)
+{
+    bool is_unreachable = false;
+    CLEANUP(free_p) char *path = xasprintf("referrers/sha256:%s", hex);
+    return document_here(r, path, "", ret, &is_unreachable, err);
 }
 
 int registry_manifest(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err)
@@ -387,10 +430,12 @@ int registry_manifest(struct registry *r, const char *hex, struct registry_doc *
         if (!is_unreachable)
             return result;
         struct err why = err ? *err : (struct err)ERR_INIT;
-        return err_set(err, ERR_NOT_FOUND, 0,
-                       "registry %s cannot be reached (%.150s): check the network, or bring the image with `iii image "
-                       "import FILE.tar NAME`",
-                       r->endpoints[r->at].host, why.msg);
+        return err_set(
+            err, ERR_NOT_FOUND, 0,
+            "registry %s cannot be reached%s (%.150s): check the network, or bring the image with `iii image "
+            "import FILE.tar NAME`",
+            r->endpoints[r->at].host, r->options->is_terse ? ", or is not allowed" : "",
+            r->options->is_terse ? "`iii image pull` on the server's host says why" : why.msg);
     }
 }
 

@@ -1,17 +1,24 @@
 /* One HTTP exchange with a registry, over libcurl. Redirects are followed here and not by libcurl, so that one place
  * decides where credentials go: to the origin (scheme, host, port) of the first address and nowhere else. A redirect
- * never leads from https to http. struct registry_http_reply holds status, challenge and a capped body, or a sink gets
- * the body of a good status. A transport error sets is_unreachable or is_passing, and the caller decides on a retry; a
- * body that stalls for STALL_S is aborted. */
+ * never leads from https to http. Each hop has its own connections, and open_socket() judges the address of each before
+ * it is made, by the host that the hop's URL names. A proxy of the environment (https_proxy, no_proxy) is the
+ * operator's and may be anywhere; it resolves names itself, so that only hosts that are addresses can be judged then.
+ * struct registry_http_reply holds status, challenge and a capped body, or a sink gets the body of a good status. A
+ * transport error sets is_unreachable or is_passing, and the caller decides on a retry; a body that stalls for STALL_S
+ * is aborted. */
 #include "image/registry_http.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "http/url.h"
 #include "image/libcurl.h"
 
 #define REDIRECTS_MAX   5
@@ -19,16 +26,22 @@
 #define STALL_S         60 /* a transfer slower than STALL_BYTES a second for this long is aborted (the caller resumes it) */
 #define STALL_BYTES     512
 #define RETRY_AFTER_MAX 86400
+#define NOT_REACHED     "%.*s cannot be reached, or is not allowed; `iii image pull` on the server's host says why"
+#define NOT_ALLOWED \
+    "%.*s is at an address that is not allowed: loopback and private ones are those that III_PRIVATE_REGISTRIES lists"
 
 struct exchange {
     const struct registry_http_request *req;
     struct registry_http_reply *reply;
     CURL *curl;
+    struct url at;        /* of this hop */
+    const char *proxy;    /* "": none */
     int64_t to_skip;      /* bytes to drop when a server sends the whole body although a range was requested */
     int64_t range_offset; /* value of Content-Range, or -1 */
     bool is_over_max;
     bool has_sink_failed;
     bool is_body_checked;
+    bool is_denied; /* by the rule */
 };
 
 void registry_http_reply_done(struct registry_http_reply *r)
@@ -129,10 +142,43 @@ static int check_cancelled(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, 
     return x->req->is_cancelled && atomic_load(x->req->is_cancelled);
 }
 
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    struct exchange *x = arg;
+    (void)purpose;
+    if (!*x->proxy && outgoing_check(&x->req->rule, x->at.host, &a->addr, NULL) < 0) {
+        x->is_denied = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* The proxy that the environment names for this hop; "": none. */
+static const char *find_proxy(const struct url *u)
+{
+    /* Without HTTP_PROXY, as everywhere: in a CGI program that is a header of the client's. */
+    const char *const names[] = { u->is_secure ? "https_proxy" : "http_proxy",
+                                  u->is_secure ? "HTTPS_PROXY" : "http_proxy", "all_proxy", "ALL_PROXY" };
+    const char *proxy = NULL, *skip = getenv("no_proxy");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !proxy; i++)
+        proxy = getenv(names[i]);
+    if (!skip)
+        skip = getenv("NO_PROXY");
+    if (!proxy || registry_http_is_loopback(u->host) || (skip && strcmp(skip, "*") == 0))
+        return "";
+    for (const char *at = skip; at && *at; at += strcspn(at, ",")) {
+        at += strspn(at, ", .");
+        CLEANUP(free_p) char *name = xstrndup(at, strcspn(at, ", "));
+        CLEANUP(free_p) char *both = xasprintf("%s:*,*.%s:*", name, name);
+        if (*name && address_hosts_have(both, u->host, u->port))
+            return "";
+    }
+    return proxy;
+}
+
 static void set_options(struct exchange *x, const char *url, struct curl_slist *headers)
 {
     CURL *c = x->curl;
-    const char *host = strstr(url, "://");
     (void)libcurl.easy_setopt(c, CURLOPT_URL, url); /* the options below exist in every libcurl we build with */
     (void)libcurl.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)libcurl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -151,8 +197,11 @@ static void set_options(struct exchange *x, const char *url, struct curl_slist *
     (void)libcurl.easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_cancelled);
     (void)libcurl.easy_setopt(c, CURLOPT_XFERINFODATA, x);
     (void)libcurl.easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
-    if (host && registry_http_is_loopback(host + 3))
-        (void)libcurl.easy_setopt(c, CURLOPT_NOPROXY, "*");
+    (void)libcurl.easy_setopt(c, CURLOPT_PROXY, x->proxy);
+    (void)libcurl.easy_setopt(c, CURLOPT_NOPROXY, *x->proxy ? "" : "*");
+    (void)libcurl.easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    (void)libcurl.easy_setopt(c, CURLOPT_OPENSOCKETDATA, x);
+    (void)libcurl.easy_setopt(c, CURLOPT_FORBID_REUSE, 1L); /* the next hop's host is another one to judge */
     if (x->req->form)
         (void)libcurl.easy_setopt(c, CURLOPT_POSTFIELDS, x->req->form);
 }
@@ -205,6 +254,10 @@ static int explain_failure(const struct exchange *x, CURLcode code, const char *
     int host_len = (int)strcspn(url + 8, "/?#") + 8; /* keep the query of signed addresses out of messages */
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled");
+    if (x->req->is_terse && (x->reply->is_passing || x->is_denied))
+        return err_set(err, ERR_UPSTREAM, 0, NOT_REACHED, host_len, url);
+    if (x->is_denied)
+        return err_set(err, ERR_UPSTREAM, 0, NOT_ALLOWED, host_len, url);
     if (x->is_over_max)
         return err_set(err, ERR_UPSTREAM, 0, "%.*s sent more than %zu bytes where that is the limit", host_len, url,
                        x->reply->body.max);
@@ -218,6 +271,12 @@ static int explain_failure(const struct exchange *x, CURLcode code, const char *
 static int one_hop(struct exchange *x, const char *url, bool is_first_origin, char **ret_next, struct err *err)
 {
     struct registry_http_reply *reply = x->reply;
+    if (url_parse_either(url, "http", &x->at) < 0)
+        return err_set(err, ERR_UPSTREAM, 0, "\"%.60s\" is not an http or https address", url);
+    x->proxy = find_proxy(&x->at);
+    x->is_denied = *x->proxy && outgoing_check_host(&x->req->rule, x->at.host, x->at.port, NULL) < 0;
+    if (x->is_denied)
+        return explain_failure(x, CURLE_COULDNT_CONNECT, url, err);
     struct curl_slist *headers = make_headers(x->req, is_first_origin);
     char *next = NULL;
     long status = 0;
@@ -247,8 +306,6 @@ int registry_http_do(const struct registry_http_request *req, size_t body_max, s
 {
     struct exchange x = { .req = req, .reply = reply };
     *reply = (struct registry_http_reply){ .body = BUF_INIT(body_max) };
-    if (strlen(req->url) < 9)
-        return err_set(err, ERR_UPSTREAM, 0, "\"%s\" is not an address", req->url);
     int r = libcurl_load(err);
     if (r < 0)
         return r;

@@ -1,6 +1,6 @@
 /* One HTTP exchange with a registry: bounded redirects, credentials only to the host they are for, a body that goes to
- * a sink or a capped buffer. Blocks. Untrusted: every reply. May include: base/; only this file and http/ include
- * libcurl. */
+ * a sink or a capped buffer. Every address is judged before it is connected to, on each hop. Blocks. Untrusted: every
+ * reply, and the URL. May include: base/, http/. */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,12 +9,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "http/outgoing.h"
 
 /* Gets a piece of a good body. A negative return stops the exchange; the sink keeps the cause. */
 typedef int registry_http_sink_fn(void *arg, const void *data, size_t len);
 
 struct registry_http_request {
     const char *url;             /* http or https */
+    bool is_terse;               /* errors do not tell why a connection failed: they are not for scanning networks */
+    struct outgoing rule;        /* where it may connect to, redirects too; zeros allow nothing */
     const char *authorization;   /* value of the header, or NULL; sent to url's own origin only */
     const char *accept;          /* or NULL */
     const char *form;            /* POST body, or NULL: GET */
@@ -26,7 +29,7 @@ struct registry_http_request {
 
 struct registry_http_reply {
     int status;
-    bool is_unreachable; /* failed before the registry was reached: no such host, refused, no TLS */
+    bool is_unreachable; /* failed before the registry was reached: no such host, not allowed, refused, no TLS */
     bool is_passing;     /* a transient failure: a retry may succeed */
     int64_t retry_after_s;
     char challenge[8192]; /* WWW-Authenticate, "" when absent */

@@ -121,7 +121,7 @@ int staging_commit(struct staging *st, const char *name, const char *source, con
 {
     struct image_store *s = st->store;
     char file[RECORD_FILE];
-    record_file(name, file);
+    record_file(json_get_str(extra, "tenant", ""), name, file);
     JSON_OWNED record = record_new(name, source, st->layers, st->n_layers, &st->config);
     for (size_t i = 0; i < st->n_layers; i++)
         if (st->blobs[i])

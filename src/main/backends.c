@@ -126,7 +126,6 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
                              .firecracker = s->vm_firecracker,
                              .has_templates = s->vm_templates,
                              .on_template = log_template,
-                             .volume_mb = (uint32_t)s->vm_volume_mb,
                              .keeper = native->keeper,
                              .tool_job = PRIVILEGE_VM,
                              .cgroups = native->cgroups };

@@ -18,14 +18,18 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/hostguard.h"
 #include "api/keyring.h"
 #include "api/observe.h"
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "cli/server_file.h"
 #include "http/server.h"
 #include "image/image.h"
+#include "image/image_policy.h"
+#include "loop/json_work.h"
 #include "loop/loop.h"
 #include "main/backends.h"
 #include "main/config/config.h"
@@ -34,12 +38,14 @@
 #include "main/engine_port.h"
 #include "main/handover.h"
 #include "main/privilege/privilege.h"
+#include "main/ssh_port.h"
 #include "main/takeover_socket.h"
 #include "main/tls_ports.h"
 #include "os/inherit.h"
 #include "runtime/native/native.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/ports.h"
+#include "sandbox/storage/converter.h"
 #include "store/store.h"
 
 #define DRAIN_MS  5000
@@ -62,13 +68,15 @@ struct daemon {
     struct http_server *rest;
     struct engine_port *engine;
     struct tls_ports *tls; /* NULL: plain ports */
+    struct ssh_port *ssh;  /* NULL: off */
     struct reload *reload; /* NULL: no configuration file */
     struct takeover_socket *listener;
     struct inherit *inherited; /* from our predecessor, or taken back */
     struct inherit *leaving;   /* for our successor */
     int successor_conn;        /* to the other server during a handover */
-    uint16_t rest_port, engine_port;
-    bool is_stopping, was_keep;
+    uint16_t rest_port, engine_port, ssh_port;
+    bool is_stopping;
+    enum manager_end end; /* of the sandboxes, when it stops */
     int exit_code;
 };
 
@@ -84,6 +92,7 @@ static int open_parts(struct daemon *d, struct err *err)
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
     struct native_options native = { .data_dir = d->data_dir,
                                      .prepared_pool = (unsigned)d->settings.blank_pool,
+                                     .boxes_max = (unsigned)d->settings.max_sandboxes,
                                      .keeper = d->privilege.keeper,
                                      .launcher_job = PRIVILEGE_LAUNCHER,
                                      .cgroups = &d->privilege.cgroups };
@@ -98,6 +107,7 @@ static int open_parts(struct daemon *d, struct err *err)
     }
     if (r == 0)
         r = image_store_attach(d->data_dir, d->privilege.keeper, PRIVILEGE_IMAGES, &d->images, err);
+    alloc_large_apart();
     if (r == 0)
         r = loop_new(&d->loop, err);
     if (r == 0 && tls_ports_is_wanted(&d->settings))
@@ -106,23 +116,34 @@ static int open_parts(struct daemon *d, struct err *err)
         r = backends_open(d->loop, &d->settings, &d->privilege.docker_tls, &native, &d->backends, err);
     if (r == 0)
         r = manager_new(d->loop, &d->settings, d->store, d->images, d->backends.all[0], &d->manager, err);
+    if (r == 0)
+        r = image_policy_save(d->data_dir, d->settings.image_policy, err);
     for (size_t i = 1; r == 0 && i < d->backends.n; i++)
         manager_add_runtime(d->manager, d->backends.all[i]);
-    if (r == 0)
+    if (r == 0) {
         d->manager->inherited = d->inherited;
+        d->manager->converters = converters_new(d->loop, d->privilege.keeper, PRIVILEGE_ARCHIVE);
+    }
     if (r == 0)
         r = keyring_new(d->loop, d->data_dir, d->settings.auth_token, &d->keys, err);
+    if (r == 0)
+        r = keyring_trust(d->keys, d->loop, &d->settings, err);
+    if (r == 0 && !hostguard_is_loopback(d->settings.host) && !d->settings.insecure_listen)
+        keyring_expose(d->keys);
     if (r == 0)
         r = api_new(d->loop, d->manager, &d->settings, d->keys, &d->api, err);
     if (r == 0)
         r = observe_new(d->api, &d->observe, err);
     if (r < 0)
         return r;
+    json_work_trim(d->loop); /* starts the pool's threads: libuv aborts when it cannot start them later */
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     struct http_app app = api_http_app(d->api);
     r = http_server_new(d->loop, &app, &limits, &d->rest, err);
     if (r == 0)
-        r = engine_port_new(d->manager, d->api, d->data_dir, &d->engine, err);
+        r = engine_port_new(d->manager, d->api, d->keys, &d->engine, err);
+    if (r == 0)
+        r = ssh_port_new(d->loop, d->api, d->rest, &d->settings, d->privilege.keeper, &d->ssh, err);
     if (r == 0 && d->config.path)
         d->reload = reload_new(d->loop, &d->config, &d->settings, d->engine, d->privilege.keeper);
     return r;
@@ -132,6 +153,7 @@ static void close_parts(struct daemon *d)
 {
     d->reload = reload_free(d->reload);
     d->listener = takeover_socket_close(d->listener);
+    ssh_port_free(d->ssh);
     http_server_free(d->rest);
     engine_port_close(d->engine);
     manager_disconnect(d->manager);
@@ -147,6 +169,7 @@ static void close_parts(struct daemon *d)
     store_close(d->store);
     loop_free(d->loop);
     d->tls = NULL;
+    d->ssh = NULL;
     d->rest = NULL; /* all parts may be opened again when a handover fails */
     d->engine = NULL;
     d->observe = NULL;
@@ -167,7 +190,7 @@ static void on_boxes_gone(void *arg)
 static void daemon_drained(void *arg)
 {
     struct daemon *d = arg;
-    manager_shutdown(d->manager, on_boxes_gone, d);
+    manager_shutdown(d->manager, d->end, on_boxes_gone, d);
 }
 
 static void on_stop_signal(void *arg)
@@ -176,10 +199,13 @@ static void on_stop_signal(void *arg)
     if (d->is_stopping)
         return;
     d->is_stopping = true;
-    if (d->successor_conn >= 0)
-        d->settings.keep_sandboxes = true; /* the sandboxes still belong to the other server */
-    log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
+    bool is_handed = d->successor_conn >= 0; /* the sandboxes still belong to the other server */
+    d->end = MANAGER_KEEP;
+    if (!is_handed)
+        (void)manager_end_parse(d->settings.on_shutdown, &d->end, NULL); /* manager_new() has checked it */
+    log_event(LOG_INFO, "server.stop", "sandboxes", is_handed ? "keep" : d->settings.on_shutdown, NULL);
     tls_ports_stop(d->tls);
+    ssh_port_stop(d->ssh);
     engine_port_stop(d->engine);
     api_stop(d->api);
     http_server_drain(d->rest, DRAIN_MS, daemon_drained, d);
@@ -209,8 +235,7 @@ static void handover_start(void *arg)
     d->is_stopping = true;
     d->successor_conn = takeover_socket_take(d->listener);
     d->leaving = inherit_new();
-    d->was_keep = d->settings.keep_sandboxes;
-    d->settings.keep_sandboxes = true;
+    d->end = MANAGER_KEEP;
     log_event(LOG_INFO, "server.takeover", "sandboxes", "handed over", NULL);
     if (d->tls) { /* TLS connections end with the listener that holds their keys */
         tls_ports_leave(d->tls, d->leaving);
@@ -218,6 +243,7 @@ static void handover_start(void *arg)
         http_server_leave(d->rest, leave_rest, d);
         engine_port_leave(d->engine, d->leaving);
     }
+    ssh_port_leave(d->ssh, d->leaving); /* as for TLS */
     ports_give(d->manager->ports, d->leaving);
     int lock = fcntl(d->lock_fd, F_DUPFD_CLOEXEC, 0);
     if (lock >= 0)
@@ -235,7 +261,6 @@ static bool hand_over(struct daemon *d)
     (void)close(steal_fd(&d->successor_conn));
     inherit_free(d->inherited);
     d->inherited = STEAL(d->leaving);
-    d->settings.keep_sandboxes = d->was_keep;
     d->is_stopping = false;
     if (is_taken)
         log_event(LOG_INFO, "server.handed_over", "to", "the next one", NULL);
@@ -249,6 +274,8 @@ static int listen_all(struct daemon *d, struct err *err)
     const struct settings *s = &d->settings;
     const struct takeover_socket_events events = { .fill = fill_offer, .on_go = handover_start, .arg = d };
     int r = takeover_socket_open(d->loop, d->data_dir, &events, &d->listener, err);
+    if (r == 0)
+        r = ssh_port_listen(d->ssh, d->inherited, &d->ssh_port, err);
     if (r < 0)
         return r;
     if (d->tls) {
@@ -278,7 +305,8 @@ static void daemon_recovered(void *arg)
         return;
     if (listen_all(d, &err) < 0) {
         log_event(LOG_ERROR, "server.listen", "error", err.msg, NULL);
-        fprintf(stderr, "iii serve: %s\n", err.msg);
+        fprintf(stderr, "iii serve: %s%s\n", err.msg,
+                err.sys == EADDRINUSE ? "; stop the server that is there, or choose --port and --engine-port" : "");
         d->exit_code = 1;
         on_stop_signal(d);
         return;
@@ -286,6 +314,10 @@ static void daemon_recovered(void *arg)
     d->inherited = inherit_free(d->inherited); /* ports of sandboxes that no longer exist */
     d->manager->inherited = NULL;
     api_listens(d->api, d->rest_port);
+    struct buf own = BUF_INIT(256);
+    (void)buf_addf(&own, "%u,%u,%u", d->rest_port, d->engine_port, d->ssh_port); /* at most 19 ports in all */
+    engine_port_list(d->engine, &own);
+    d->manager->own_ports = buf_steal(&own, NULL);
     if (server_file_write(d->data_dir, d->settings.host, d->rest_port, d->tls != NULL, d->config.path, &err) < 0)
         log_event(LOG_WARN, "server.file", "error", err.msg, "then", "`iii worker add` does not find this server",
                   NULL);
@@ -300,13 +332,19 @@ static int check_exposure(const struct settings *s, struct err *err)
 {
     CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir); /* a server that is refused must not create anything */
     struct token_file_stamp tokens;
-    bool is_loopback = strncmp(s->host, "127.", 4) == 0 || strcmp(s->host, "::1") == 0;
+    bool is_loopback = hostguard_is_loopback(s->host);
     bool has_tokens = token_file_stamp(dir, &tokens) == 0 && tokens.inode;
-    if (!is_loopback && !*s->auth_token && !has_tokens && !s->insecure_listen)
+    if (!is_loopback && !keyring_is_guarded(s) && !has_tokens && !s->insecure_listen)
         return err_set(
             err, ERR_INVALID, 0,
             "refusing to listen on %s without a token: set III_AUTH_TOKEN, make one with `iii token create`, "
             "or pass --insecure-listen",
+            s->host);
+    if (!is_loopback && !tls_ports_is_wanted(s) && !s->insecure_listen && !s->plain_listen)
+        return err_set(
+            err, ERR_INVALID, 0,
+            "refusing to listen on %s without TLS: set --tls-cert and --tls-key, or pass --plain-listen when "
+            "nobody can read the network in between (III_PLAIN_LISTEN)",
             s->host);
     if (!is_loopback && !tls_ports_is_wanted(s))
         log_event(LOG_WARN, "server.exposed", "host", s->host, "msg",

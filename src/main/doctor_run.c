@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/oidc.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -61,7 +62,7 @@ static void hand_on(const struct settings *s)
         const char *text = number;
         if (strncmp(row->yaml, "vm.", 3) != 0 && strcmp(row->field, "backend") != 0)
             continue;
-        if (row->type == 's')
+        if ((row->type == 's' || row->type == 'j'))
             text = *(char *const *)at;
         else if (row->type == 'b')
             text = *(const bool *)at ? "true" : "false";
@@ -84,6 +85,41 @@ static void add_docker(json_t *checks, const struct settings *s)
     JSON_OWNED rows = docker_doctor(&opt);
     backends_tls_done(&opt.tls);
     (void)json_array_extend(checks, rows);
+}
+
+static void stop_loop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Gets the keys of the configured issuer as a server would. */
+static void add_oidc(json_t *checks, const struct settings *s)
+{
+    struct loop *l = NULL;
+    struct oidc *o = NULL;
+    struct err err = ERR_INIT;
+    const char *why = "";
+    if (!oidc_is_wanted(s))
+        return;
+    int r = loop_new(&l, &err);
+    if (r == 0)
+        r = oidc_new(l, s, &o, &err);
+    if (r == 0 && oidc_problem(o, NULL)) {
+        oidc_on_keys(o, stop_loop, l);
+        loop_run(l); /* until the attempt, which has a time limit, is over */
+    }
+    bool is_good = r == 0 && !oidc_problem(o, &why);
+    CLEANUP(free_p)
+    char *detail =
+        is_good ? xasprintf("%zu key%s of %s", oidc_key_count(o), oidc_key_count(o) == 1 ? "" : "s", s->oidc_issuer)
+                : xstrdup(r < 0 ? err.msg : why);
+    (void)json_array_append_new(
+        checks,
+        json_pack("{s:s, s:b, s:b, s:s, s:s}", "name", "OIDC issuer", "ok", is_good, "required", 0, "detail", detail,
+                  "fix",
+                  is_good ? "" : "see docs/access.md; a server that cannot reach the issuer takes III_OIDC_JWKS"));
+    (void)oidc_free(o);
+    loop_free(l);
 }
 
 static struct vm_doctor_options vm_options(const struct settings *s, const char *data_dir, const char *backends)
@@ -120,8 +156,9 @@ static int doctor_check(const struct settings *s, const struct words *own)
         parts.program = vm_initrd_agent(&parts.program_len);
         return doctor_vm_main(&parts, own->n, own->list);
     }
-    JSON_OWNED checks = native_doctor(dir);
+    JSON_OWNED checks = native_doctor(dir, (unsigned)s->max_sandboxes, (unsigned)s->pids_max);
     add_docker(checks, s);
+    add_oidc(checks, s);
     CLEANUP(free_p) char *wanted = xasprintf("%s,%s", s->backend, s->backends);
     struct vm_doctor_options vm = vm_options(s, dir, wanted);
     JSON_OWNED rows = vm_doctor_rows(&vm);

@@ -8,6 +8,8 @@
 
 #include "api/engine_entry.h"
 #include "api/fn.h"
+#include "api/hostguard.h"
+#include "api/keyring.h"
 #include "api/version.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -15,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/remote_engine.h"
 #include "http/server.h"
+#include "sandbox/net/ports.h"
 #include "store/token_file.h"
 #include "tls/tls_context.h"
 
@@ -26,6 +29,7 @@ struct engine_port {
     struct engine *engine;
     struct engine_entry *listener;
     struct api *api;
+    struct keyring *keys;
     struct http_server *server;
     struct outside *outside;                           /* NULL without III_ENGINE_URL */
     struct engine_listener more[ENGINE_LISTENERS_MAX]; /* ports that the configuration asks for */
@@ -33,13 +37,20 @@ struct engine_port {
     size_t n_more;
 };
 
-int engine_port_new(struct manager *m, struct api *a, const char *data_dir, struct engine_port **ret, struct err *err)
+static char *closed_ports(void *arg)
+{
+    const struct manager *m = arg;
+    return ports_closed(m->ports);
+}
+
+int engine_port_new(struct manager *m, struct api *a, struct keyring *keys, struct engine_port **ret, struct err *err)
 {
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     const struct settings *s = m->settings;
     struct engine_port *p = xzalloc(sizeof(*p));
     p->settings = s;
     p->api = a;
+    p->keys = keys;
     p->trust = (struct tls_context_trust){ s->ca_cert, s->client_cert, s->client_key };
     struct engine_options options = { .loop = m->loop,
                                       .store = m->store,
@@ -51,9 +62,11 @@ int engine_port_new(struct manager *m, struct api *a, const char *data_dir, stru
                                       .name = WORKER_NAME,
                                       .version = API_VERSION,
                                       .port = (uint16_t)s->engine_port,
-                                      .data_dir = data_dir,
+                                      .data_dir = keyring_dir(keys),
                                       .workers = s->engine_workers,
-                                      .trust = &p->trust };
+                                      .trust = &p->trust,
+                                      .closed_ports = closed_ports,
+                                      .closed_arg = m };
     int r = engine_new(&options, &p->engine, err);
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);
@@ -87,11 +100,13 @@ int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_
 }
 
 /* These ports are plain: whoever reaches them must be judged, and must not need TLS. */
-static int check_exposure(const struct settings *s, const struct engine_listener *l, const char *host, struct err *err)
+static int check_exposure(const struct engine_port *p, const struct engine_listener *l, const char *host,
+                          struct err *err)
 {
+    const struct settings *s = p->settings;
     struct token_file_stamp tokens;
-    bool has_tokens = *s->auth_token || (token_file_stamp(s->data_dir, &tokens) == 0 && tokens.inode);
-    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0)
+    bool has_tokens = keyring_is_guarded(s) || (token_file_stamp(keyring_dir(p->keys), &tokens) == 0 && tokens.inode);
+    if (hostguard_is_loopback(host))
         return 0;
     if (*s->tls_cert)
         return err_set(err, ERR_INVALID, 0,
@@ -103,6 +118,14 @@ static int check_exposure(const struct settings *s, const struct engine_listener
                        "%s: refusing to listen on %s for everyone: set its auth function, a token of the server, or "
                        "--insecure-listen",
                        l->worker, host);
+    if (!s->insecure_listen && !s->plain_listen)
+        return err_set(
+            err, ERR_INVALID, 0,
+            "%s: refusing to listen on %s without TLS: use host 127.0.0.1 and a TLS proxy in front of it, or "
+            "pass --plain-listen",
+            l->worker, host);
+    if (!l->has_auth && !s->insecure_listen)
+        keyring_expose(p->keys);
     return 0;
 }
 
@@ -111,20 +134,27 @@ int engine_port_listen_more(struct engine_port *p, struct inherit *inherited, st
     const struct settings *s = p->settings;
     int r = 0;
     for (size_t i = 0; r == 0 && i < p->n_more; i++) {
-        const struct engine_listener *l = &p->more[i];
+        struct engine_listener *l = &p->more[i];
         const char *host = l->host ? l->host : s->host;
         uint16_t port = 0;
         char text[8];
-        r = check_exposure(s, l, host, err);
+        r = check_exposure(p, l, host, err);
         int fd = r == 0 ? inherit_take_at(inherited, INHERIT_ENGINE, host, l->port, SOCK_STREAM) : NO_FD;
         if (r == 0)
             r = fd >= 0 ? http_server_listen_fd(p->servers[i], fd, &port, err)
                         : http_server_listen_tcp(p->servers[i], host, l->port, &port, err);
         (void)snprintf(text, sizeof(text), "%u", port);
+        l->port = port;
         if (r == 0)
             log_event(LOG_INFO, "engine.listener", "worker", l->worker, "host", host, "port", text, NULL);
     }
     return r;
+}
+
+void engine_port_list(const struct engine_port *p, struct buf *to)
+{
+    for (size_t i = 0; i < p->n_more; i++)
+        (void)buf_addf(to, ",%u", p->more[i].port); /* the caller's buffer has room for them */
 }
 
 static void port_leave(void *arg, int fd, bool is_listener)
@@ -148,9 +178,9 @@ void engine_port_leave(struct engine_port *p, struct inherit *to)
         http_server_leave(p->servers[i], more_leave, to);
 }
 
-void engine_port_give(struct engine_port *p, int fd, const char *peer)
+void engine_port_give(struct engine_port *p, int fd, const char *peer, const char *cert)
 {
-    http_server_give(p->server, fd, peer);
+    http_server_give(p->server, fd, peer, cert);
 }
 
 int engine_port_reload(struct engine_port *p, const struct settings *s, struct err *err)

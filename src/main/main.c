@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "api/version.h"
+#include "archive/archive_tool.h"
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "cli/verbs.h"
 #include "image/image.h"
@@ -13,6 +15,7 @@
 #include "main/data_dir.h"
 #include "main/doctor_run.h"
 #include "runtime/native/native.h"
+#include "ssh/ssh_listener.h"
 #include "tls/tls_listener.h"
 #include "vm/boot/setup.h"
 #include "vm/tool.h"
@@ -34,6 +37,26 @@ static int run_vm_status(const char *data_dir, bool is_json)
     return vm_setup_status(data_dir, jailer ? jailer : "", is_json);
 }
 
+/* Every user of the host can read a process's arguments: the value of an option that is a secret is moved to memory of
+ * its own, and what the kernel shows is overwritten. Until then, for some microseconds, it can be seen; a variable or
+ * the configuration file is better. */
+static void hide_secrets(int argc, char **argv)
+{
+    static const char *const options[] = { "--auth-token", "--token" };
+    for (int i = 1; i < argc; i++)
+        for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+            size_t len = strlen(options[k]);
+            bool is_joined = strncmp(argv[i], options[k], len) == 0 && argv[i][len] == '=';
+            bool is_next = strcmp(argv[i], options[k]) == 0 && i + 1 < argc;
+            char **slot = is_next ? &argv[i + 1] : &argv[i], *shown = *slot;
+            if (!is_joined && !is_next)
+                continue;
+            *slot = xstrdup(shown); /* for as long as the process lives */
+            char *secret = shown + (is_joined ? len + 1 : 0);
+            explicit_bzero(secret, strlen(secret));
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const struct verbs_hooks hooks = {
@@ -48,6 +71,10 @@ int main(int argc, char **argv)
         return native_launcher_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--tls-listener") == 0)
         return tls_listener_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--ssh-listener") == 0)
+        return ssh_listener_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--archive-tool") == 0)
+        return archive_tool_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--config-reader") == 0)
         return config_reader_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--vm-tool") == 0)
@@ -56,5 +83,6 @@ int main(int argc, char **argv)
         return libkrun_vm_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--image-tool") == 0)
         return image_tool_main(argc, argv);
+    hide_secrets(argc, argv);
     return verbs_main(argc, argv, &hooks);
 }

@@ -1,6 +1,7 @@
 #include "main/tls_ports.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -19,13 +20,13 @@ bool tls_ports_is_wanted(const struct settings *s)
     return *s->tls_cert || *s->tls_key || *s->tls_client_ca;
 }
 
-static void port_conn(void *arg, enum tls_listener_client_port port, int fd, const char *peer)
+static void port_conn(void *arg, enum tls_listener_client_port port, int fd, const char *peer, const char *cert)
 {
     struct tls_ports *t = arg;
     if (port == TLS_LISTENER_CLIENT_ENGINE)
-        engine_port_give(t->engine, fd, peer);
+        engine_port_give(t->engine, fd, peer, cert);
     else
-        http_server_give(t->rest, fd, peer);
+        http_server_give(t->rest, fd, peer, cert);
 }
 
 static void port_note(void *arg, bool is_bad, const char *what, const char *text)
@@ -45,6 +46,12 @@ int tls_ports_new(struct loop *l, const struct settings *s, struct keeper *keepe
     if (!*s->tls_cert || !*s->tls_key)
         return err_set(err, ERR_INVALID, 0, "TLS needs both --tls-cert and --tls-key: %s is missing",
                        *s->tls_cert ? "--tls-key" : "--tls-cert");
+    bool is_optional = strcmp(s->tls_client_auth, "optional") == 0;
+    if (!is_optional && strcmp(s->tls_client_auth, "required") != 0)
+        return err_set(err, ERR_INVALID, 0, "III_TLS_CLIENT_AUTH: \"%.20s\" is not one of required, optional",
+                       s->tls_client_auth);
+    if (is_optional && !*s->tls_client_ca)
+        return err_set(err, ERR_INVALID, 0, "III_TLS_CLIENT_AUTH=optional needs --tls-client-ca");
     struct tls_ports *t = xzalloc(sizeof(*t));
     const struct tls_listener_client_start start = { .keeper = keeper, .job = PRIVILEGE_LISTENER, .cert = s->tls_cert };
     const struct tls_listener_client_events events = { .on_conn = port_conn, .on_note = port_note, .arg = t };

@@ -11,10 +11,12 @@ struct mcp_backend_sink {
     void (*done)(void *arg, int status, json_t *body);
     void *arg;
     const char *traceparent; /* trace context of the request, or NULL; borrowed during start() */
+    json_t **warnings;       /* gets those of an answer that is not an object, before done(): warnings_add_all() */
 };
 struct mcp_backend {
     void *arg;
     const char *prefix; /* first segment of the paths that messages name */
+    bool is_strict;     /* the server refuses what others warn of */
     /* params is borrowed and has passed spec_check(). The handle is good until done() or drop(). */
     void *(*start)(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink);
     void (*drop)(void *arg, void *handle); /* ends the work; done() is not called any more */

@@ -90,7 +90,7 @@ static void complete_from_server(struct mcp_exchange *x, const json_t *id, const
         is_path ? json_pack("{s:s?, s:o}", "id", box, "path", json_sprintf("/%.*s", (int)folder_len(typed), typed))
                 : json_pack("{s:i}", "pageSize", (int)LIMIT_MAX(PAGE_SIZE));
     enum op_id op = is_path ? OP_ID_fs_list : OP_ID_sandbox_list;
-    if (!params || (is_path && !box) || spec_check(&spec_ops[op], params, &err) < 0) {
+    if (!params || (is_path && !box) || spec_check(&spec_ops[op], params, NULL, NULL, &err) < 0) {
         json_decref(params);
         mcp_session_answer(x, id, completion(json_array(), 0)); /* not yet, or never, the name of something */
         return;

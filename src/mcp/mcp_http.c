@@ -480,7 +480,7 @@ static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_
         refuse(r, 413, MCP_SESSION_INVALID, "a message has at most 32 MiB");
         return;
     }
-    if (json_read(body, len, &message, &err) < 0) {
+    if (json_read_input(body, len, &message, &err) < 0) {
         refuse(r, 400, MCP_SESSION_PARSE, err.msg);
         return;
     }

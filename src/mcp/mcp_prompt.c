@@ -35,7 +35,7 @@ static const struct prompt {
       "Find out what a sandbox does",
       "Look at the state, processes, output and resource use of a sandbox",
       { { "sandboxId", "Id of the sandbox", NULL } },
-      "Find out what sandbox {sandboxId} is doing, without changing it: sandbox_get, sandbox_metrics, "
+      "Find out what sandbox {sandboxId} is doing, without changing it: sandbox_metrics, "
       "sandbox_process_list, sandbox_stream_logs and sandbox_list_files. Report what is unusual and what to do about "
       "it." },
 };

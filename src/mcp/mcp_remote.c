@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/warnings.h"
 #include "http/client.h"
 #include "mcp/mcp_path.h"
 
@@ -88,6 +89,10 @@ static void on_response_done(void *arg, struct http_client *client, const struct
         remote_fail(c, err);
         return;
     }
+    const char *text = http_client_header(client, "iii-warnings");
+    JSON_OWNED warnings = NULL;
+    if (text && json_read(text, strlen(text), &warnings, NULL) == 0)
+        warnings_add_all(c->sink.warnings, warnings);
     int status = http_client_status(client);
     bool is_good = status >= 200 && status < 300;
     if (c->is_stream && is_good) {
@@ -129,7 +134,8 @@ static void *remote_start(void *arg, enum op_id id, const json_t *params, const 
                                        .body_len = text ? strlen(text) : 0,
                                        .timeout_ms = -1,
                                        .body_max = op->flags & OP_STREAM ? 0 : ANSWER_MAX,
-                                       .trust = m->trust };
+                                       .trust = m->trust,
+                                       .rule = outgoing_any };
     struct call *c = xzalloc(sizeof(*c));
     *c = (struct call){ .remote = m, .sink = *sink, .is_stream = op->flags & OP_STREAM };
     buf_init(&c->body, c->is_stream ? EVENT_MAX : ANSWER_MAX);

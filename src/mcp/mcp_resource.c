@@ -60,7 +60,7 @@ int mcp_resource_parse(const char *uri, struct mcp_resource *ret, struct err *er
     struct mcp_resource r = { .params = json_object(), .path = xstrdup("") };
     int e = parse(uri, &r, err);
     if (e == 0)
-        e = spec_check(&spec_ops[r.op], r.params, err);
+        e = spec_check(&spec_ops[r.op], r.params, NULL, NULL, err);
     if (e < 0)
         mcp_resource_done(&r);
     else

@@ -62,6 +62,7 @@ struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *ba
     struct mcp_session *s = xzalloc(sizeof(*s));
     s->loop = l;
     s->back = back;
+    s->log_level = LOG_NONE;
     s->version = "2025-03-26"; /* what the specification assumes of a client that has not said */
     LIST_INIT(&s->works);
     s->ticker = timer_new(l, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS, mcp_work_tick, s);
@@ -190,6 +191,40 @@ void mcp_session_refuse_uri(struct mcp_exchange *x, const json_t *id, const char
                 json_pack("{s:s}", "uri", uri));
 }
 
+/* --- log messages --- */
+
+static const char *const log_levels[] = { "debug", "info",     "notice", "warning",
+                                          "error", "critical", "alert",  "emergency" };
+
+/* LOG_NONE: there is no such level. */
+static int log_level_of(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof(log_levels) / sizeof(log_levels[0])); i++)
+        if (strcmp(log_levels[i], name) == 0)
+            return i;
+    return LOG_NONE;
+}
+
+void mcp_session_log(const struct mcp_exchange *x, int level, const char *logger, json_t *data)
+{
+    JSON_OWNED message = json_pack("{s:s, s:s, s:{s:s, s:s, s:o}}", "jsonrpc", "2.0", "method", "notifications/message",
+                                   "params", "level", log_levels[level], "logger", logger, "data", data);
+    if (x->log_level != LOG_NONE && level >= x->log_level && !x->is_gone)
+        x->sink.send(x->sink.arg, message);
+}
+
+static void set_log_level(struct mcp_exchange *x, const json_t *id, const json_t *params)
+{
+    int level = log_level_of(json_get_str(params, "level", ""));
+    if (level == LOG_NONE) {
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS,
+                           "level: debug, info, notice, warning, error, critical, alert or emergency is needed");
+        return;
+    }
+    x->session->log_level = level;
+    mcp_session_answer(x, id, json_object());
+}
+
 /* --- methods that are answered at once --- */
 
 #define INSTRUCTIONS                                                                                                  \
@@ -201,18 +236,18 @@ static void initialize(struct mcp_exchange *x, const json_t *id, const json_t *p
     const char *wanted = known(json_get_str(params, "protocolVersion", ""));
     x->session->version = x->version = wanted ? wanted : MCP_SESSION_STATEFUL;
     mcp_session_answer(x, id,
-                       json_pack("{s:s, s:{s:{s:b}, s:{s:b}, s:{}, s:{}}, s:o, s:s}", "protocolVersion",
+                       json_pack("{s:s, s:{s:{s:b}, s:{s:b}, s:{}, s:{}, s:{}}, s:o, s:s}", "protocolVersion",
                                  x->session->version, "capabilities", "tools", "listChanged", 1, "resources",
-                                 "subscribe", x->session->notes.send != NULL, "prompts", "completions", "serverInfo",
-                                 server_info(), "instructions", INSTRUCTIONS));
+                                 "subscribe", x->session->notes.send != NULL, "prompts", "completions", "logging",
+                                 "serverInfo", server_info(), "instructions", INSTRUCTIONS));
 }
 
 static void discover(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     mcp_session_answer(x, id,
-                       json_pack("{s:[s], s:{s:{}, s:{s:b, s:b}, s:{}, s:{}}, s:s}", "supportedVersions",
+                       json_pack("{s:[s], s:{s:{}, s:{s:b, s:b}, s:{}, s:{}, s:{}}, s:s}", "supportedVersions",
                                  MCP_SESSION_NEWEST, "capabilities", "tools", "resources", "subscribe", 1,
-                                 "listChanged", 1, "prompts", "completions", "instructions", INSTRUCTIONS));
+                                 "listChanged", 1, "prompts", "completions", "logging", "instructions", INSTRUCTIONS));
 }
 
 static void ping(struct mcp_exchange *x, const json_t *id, const json_t *params)
@@ -228,9 +263,11 @@ static void list_tools(struct mcp_exchange *x, const json_t *id, const json_t *p
         return;
     }
     const char *choice = x->session->choice;
-    json_t *all = mcp_tool_list(mcp_session_is_at_least(x, "2025-06-18"));
-    json_t *list = choice ? json_array() : json_incref(all);
-    for (size_t i = 0; choice && i < json_array_size(all); i++)
+    json_t *all = mcp_tool_list(mcp_tool_is_lean(choice)                   ? MCP_TOOL_LEAN
+                                : mcp_session_is_at_least(x, "2025-06-18") ? MCP_TOOL_FULL
+                                                                           : MCP_TOOL_PLAIN);
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++)
         if (mcp_tool_is_chosen(&mcp_tool_rows[i], choice))
             (void)json_array_append(list, json_array_get(all, i));
     mcp_session_answer(x, id, json_pack("{s:o}", "tools", list));
@@ -282,6 +319,7 @@ static const struct {
     { "prompts/list", list_prompts, METHOD_CACHEABLE },
     { "prompts/get", get_prompt, 0 },
     { "completion/complete", mcp_complete_run, 0 },
+    { "logging/setLevel", set_log_level, METHOD_OLD },
 };
 
 static bool is_running(const struct mcp_session *s, const json_t *id)
@@ -317,7 +355,10 @@ static void take_request(struct mcp_exchange *x, const json_t *id, const char *m
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, fault);
         return;
     }
-    unsigned other = mcp_session_is_at_least(x, MCP_SESSION_NEWEST) ? METHOD_OLD : METHOD_NEW;
+    bool is_newest = mcp_session_is_at_least(x, MCP_SESSION_NEWEST);
+    x->log_level =
+        is_newest ? log_level_of(json_get_str(json_get(params, "_meta"), META "logLevel", "")) : x->session->log_level;
+    unsigned other = is_newest ? METHOD_OLD : METHOD_NEW;
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
         if (strcmp(methods[i].name, method) == 0 && !(methods[i].flags & other)) {
             x->is_cacheable = methods[i].flags & METHOD_CACHEABLE;

@@ -19,7 +19,13 @@ struct mcp_exchange {
     json_t *answers;         /* of a batch, until all are there; NULL: single */
     bool is_gone;            /* the sender has left */
     const char *traceparent; /* of the request that is being taken, or NULL; borrowed */
+    int log_level;           /* least severe log message that the client wants; LOG_NONE: it wants none */
 };
+
+/* Levels of log messages, the least severe first. */
+#define LOG_NONE    (-1)
+#define LOG_INFO    1
+#define LOG_WARNING 3
 
 struct mcp_work {
     LIST_ENTRY(mcp_work) entry;
@@ -34,6 +40,7 @@ struct mcp_work {
     bool wants_list; /* the subscription is told when the list of resources changes */
     enum op_id op;
     json_t *params, *events;
+    json_t *warnings;          /* of its arguments, and of an answer that is not an object; NULL: none */
     struct mcp_output *output; /* of a command that is followed; else NULL */
     size_t event_bytes;
     void *handle; /* of the back */
@@ -45,7 +52,8 @@ struct mcp_session {
     struct loop *loop;
     const struct mcp_backend *back;
     const char *version; /* one of ours */
-    char *choice;        /* of tools; NULL: all */
+    char *choice;        /* of tools; NULL: those of the contract */
+    int log_level;       /* as logging/setLevel set it */
     LIST_HEAD(mcp_work_list, mcp_work) works;
     unsigned n_works;
     struct timer *ticker;
@@ -79,4 +87,6 @@ void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result
 void mcp_session_refuse(struct mcp_exchange *x, const json_t *id, int code, const char *text);
 void mcp_session_refuse_uri(struct mcp_exchange *x, const json_t *id, const char *uri, const char *text);
 void mcp_session_close_one(struct mcp_exchange *x); /* a request that gets no answer */
+/* A log message, if the client wants that level. Takes data. */
+void mcp_session_log(const struct mcp_exchange *x, int level, const char *logger, json_t *data);
 bool mcp_session_is_at_least(const struct mcp_exchange *x, const char *version);

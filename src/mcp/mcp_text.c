@@ -14,13 +14,23 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/utf8.h"
+#include "base/warnings.h"
+#include "mcp/mcp_cut.h"
 
 #define TEXT_MAX ((size_t)256 << 20) /* the server's own limits are far below */
 
 static json_t *text_item(const char *text)
 {
     return json_pack("{s:s, s:o}", "type", "text", "text", json_text(text, strlen(text)));
+}
+
+/* Cuts out when it is too long for a conversation. */
+static json_t *bounded_item(struct buf *out, bool *is_cut)
+{
+    *is_cut |= mcp_cut_text(out);
+    return json_pack("{s:s, s:o}", "type", "text", "text", json_text(buf_text(out), out->len));
 }
 
 static json_t *image_item(const char *base64, const char *mime)
@@ -135,7 +145,7 @@ static const char *image_type(const json_t *result)
 }
 
 /* Text first, then every picture. true: the code failed. */
-static bool context_content(json_t *content, const json_t *body)
+static bool context_content(json_t *content, const json_t *body, bool *is_cut)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
     const json_t *results = json_get(body, "results");
@@ -150,7 +160,7 @@ static bool context_content(json_t *content, const json_t *body)
         (void)buf_add_str(&out, out.len && out.data[out.len - 1] != '\n' ? "\n" : "");
         add_value(&out, data);
     }
-    (void)json_array_append_new(content, text_item(buf_text(&out)));
+    (void)json_array_append_new(content, bounded_item(&out, is_cut));
     for (size_t i = 0; i < json_array_size(results); i++) {
         const json_t *one = json_array_get(results, i);
         if (image_type(one))
@@ -216,7 +226,7 @@ json_t *mcp_text_resource(const char *uri, const char *path, const char *base64)
                      base64);
 }
 
-static void bytes_content(json_t *content, const struct mcp_text_answer *a)
+static void bytes_content(json_t *content, const struct mcp_text_answer *a, bool *is_cut)
 {
     const char *base64 = json_is_string(a->body) ? json_string_value(a->body) : "";
     const char *path = json_get_str(a->args, "path", "");
@@ -225,29 +235,44 @@ static void bytes_content(json_t *content, const struct mcp_text_answer *a)
                           *path == '/' ? "" : "/workspace/", path);
     json_t *file = mcp_text_resource(uri, path, base64);
     const char *mime = json_get_str(file, "mimeType", "");
-    if (json_get(file, "text"))
-        (void)json_array_append_new(content, text_item(json_get_str(file, "text", "")));
-    else if (strncmp(mime, "image/", 6) == 0)
+    if (json_get(file, "text")) {
+        const json_t *text = json_get(file, "text");
+        CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+        (void)buf_add(&out, json_string_value(text), json_string_length(text));
+        (void)json_array_append_new(content, bounded_item(&out, is_cut));
+    } else if (strncmp(mime, "image/", 6) == 0) {
         (void)json_array_append_new(content, image_item(base64, mime));
-    else
+    } else {
         (void)json_array_append_new(content, json_pack("{s:s, s:O}", "type", "resource", "resource", file));
+    }
     json_decref(file);
 }
 
 /* --- all of it --- */
 
-/* Fills content; true: it is an error to the model. */
-static bool fill_content(json_t *content, const struct mcp_text_answer *a)
+/* A reply as JSON. A list that is too long loses whole entries, so that what is left can still be parsed. */
+static void json_result_text(struct buf *out, const json_t *shown, bool *is_cut)
+{
+    CLEANUP(free_p) char *text = shown ? json_dumps(shown, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
+    (void)buf_add_str(out, text ? text : "null");
+    if (out->len <= LIMIT_MAX(MCP_RESULT_BYTES) || !json_is_array(shown))
+        return;
+    JSON_OWNED some = mcp_cut_copy(shown);
+    CLEANUP(free_p) char *part = json_write(some, NULL);
+    *is_cut = true;
+    buf_clear(out);
+    (void)buf_addf(out, "%s\n[cut: %zu of %zu entries are shown]", part, json_array_size(some), json_array_size(shown));
+}
+
+/* Fills content; true: it is an error to the model. *is_cut: a part of the reply is not shown. */
+static bool fill_content(json_t *content, const struct mcp_text_answer *a, bool *is_cut)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
     bool has_failed = false;
     switch (a->tool->form) {
-    case MCP_TOOL_JSON: {
-        const json_t *shown = *a->tool->detail ? json_get(a->body, a->tool->detail) : a->body;
-        CLEANUP(free_p) char *text = shown ? json_dumps(shown, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
-        (void)buf_add_str(&out, text ? text : "null");
+    case MCP_TOOL_JSON:
+        json_result_text(&out, *a->tool->detail ? json_get(a->body, a->tool->detail) : a->body, is_cut);
         break;
-    }
     case MCP_TOOL_LINES: {
         CLEANUP(free_p) char *text = mcp_text_lines(a->body);
         (void)buf_add_str(&out, *text ? text : a->tool->detail);
@@ -273,27 +298,40 @@ static bool fill_content(json_t *content, const struct mcp_text_answer *a)
             (void)buf_add_str(&out, " is not set");
         break;
     case MCP_TOOL_CONTEXT:
-        return context_content(content, a->body);
+        return context_content(content, a->body, is_cut);
     case MCP_TOOL_BYTES:
-        bytes_content(content, a);
+        bytes_content(content, a, is_cut);
         return false;
     }
-    (void)json_array_append_new(content,
-                                json_pack("{s:s, s:o}", "type", "text", "text", json_text(buf_text(&out), out.len)));
+    (void)json_array_append_new(content, bounded_item(&out, is_cut));
     return has_failed;
+}
+
+static void add_warnings(json_t *content, json_t *structured, const struct mcp_text_answer *a)
+{
+    JSON_OWNED all = json_copy(a->warnings);
+    warnings_add_all(&all, json_get(a->body, "warnings"));
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        CLEANUP(free_p) char *text = xasprintf("Warning: %s", json_string_value(json_array_get(all, i)));
+        (void)json_array_append_new(content, text_item(text));
+    }
+    if (all && structured)
+        (void)json_object_set(structured, "warnings", all);
 }
 
 json_t *mcp_text_result(const struct mcp_text_answer *a)
 {
-    json_t *content = json_array();
-    bool has_failed = fill_content(content, a);
-    json_t *result = json_pack("{s:o}", "content", content);
-    if (a->is_structured && a->tool->form == MCP_TOOL_CONTEXT)
-        (void)json_object_set_new(result, "structuredContent", without_pictures(a->body));
-    else if (a->is_structured)
-        (void)json_object_set_new(result, "structuredContent",
-                                  json_is_object(a->body) ? json_incref(a->body)
-                                                          : json_pack("{s:O}", "result", a->body));
+    json_t *content = json_array(), *structured = NULL;
+    bool is_cut = false, has_failed = fill_content(content, a, &is_cut);
+    if (a->is_structured) {
+        bool has_pictures = a->tool->form == MCP_TOOL_CONTEXT;
+        bool is_bytes = a->tool->form == MCP_TOOL_BYTES; /* a part of base64 would be another file */
+        JSON_OWNED body = has_pictures ? without_pictures(a->body) : json_incref(a->body);
+        JSON_OWNED shown = (is_cut || has_pictures) && !is_bytes ? mcp_cut_copy(body) : json_incref(body);
+        structured = json_is_object(shown) ? json_copy(shown) : json_pack("{s:O}", "result", shown);
+    }
+    add_warnings(content, structured, a);
+    json_t *result = json_pack("{s:o, s:o*}", "content", content, "structuredContent", structured);
     if (has_failed)
         (void)json_object_set_new(result, "isError", json_true());
     return result;

@@ -8,6 +8,7 @@ struct mcp_text_answer {
     const struct mcp_tool *tool;
     const json_t *args; /* as the client gave them, or NULL */
     json_t *body;       /* the operation's answer; of a stream: an array of its events */
+    json_t *warnings;   /* beside those in body; NULL: none */
     bool is_structured; /* the client knows structured content */
 };
 /* {content, structuredContent?, isError?} of an answer that came; caller owns. */

@@ -13,6 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/nearest.h"
+#include "base/warnings.h"
 #include "spec/schemas.h"
 
 #define NAME_MAX_BYTES 64
@@ -32,6 +34,7 @@
 #define DESTROYS MCP_TOOL_DESTROYS
 #define REPEATS  MCP_TOOL_REPEATS
 #define OPEN     MCP_TOOL_OPEN
+#define CORE     MCP_TOOL_CORE
 /* clang-format off */
 #define ROW(name, title, op, args, form, detail, hints, help) { #name, title, OP_ID_##op, args, form, detail, hints, help }
 /* clang-format on */
@@ -66,14 +69,28 @@ static bool has_name(const struct mcp_tool *t, const char *name, size_t len)
            (strncmp(brief, name, len) == 0 && (is_prefix || !brief[len]));
 }
 
+static bool is_in_set(const struct mcp_tool *t, const char *set, size_t len)
+{
+    if (len == strlen("all") && strncmp(set, "all", len) == 0)
+        return true;
+    if (len == strlen("core") && strncmp(set, "core", len) == 0)
+        return t->hints & MCP_TOOL_CORE;
+    return len == strlen("contract") && strncmp(set, "contract", len) == 0 && t - mcp_tool_rows <= LAST_OF_CONTRACT;
+}
+
+bool mcp_tool_is_lean(const char *choice)
+{
+    return choice && strcmp(choice, "core") == 0;
+}
+
 bool mcp_tool_is_chosen(const struct mcp_tool *t, const char *choice)
 {
     if (!choice || !*choice)
-        return true;
+        choice = "contract";
     for (const char *at = choice; *at; at += strcspn(at, ","), at += *at == ',') {
         at += strspn(at, " ");
         size_t len = strcspn(at, ", ");
-        if (len > 0 && has_name(t, at, len))
+        if (len > 0 && (is_in_set(t, at, len) || has_name(t, at, len)))
             return true;
     }
     return false;
@@ -263,28 +280,49 @@ json_t *mcp_tool_output_schema(const struct mcp_tool *t)
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "result", schema, "required", "result");
 }
 
-json_t *mcp_tool_describe(const struct mcp_tool *t, bool with_output)
+/* Keeps the first clause of each argument's description: defaults and ranges are the server's to apply. */
+static void shorten_arguments(json_t *schema)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(schema, "properties"), key, value)
+    {
+        const char *help = json_get_str(value, "description", "");
+        size_t clause = strcspn(help, ";(");
+        while (clause > 0 && help[clause - 1] == ' ')
+            clause--;
+        (void)json_object_set_new(value, "description", json_stringn(help, clause));
+    }
+}
+
+json_t *mcp_tool_describe(const struct mcp_tool *t, enum mcp_tool_detail detail)
 {
     bool is_read = !(spec_ops[t->op].flags & OP_MUTATES);
+    if (detail == MCP_TOOL_LEAN) {
+        json_t *schema = input_schema(t);
+        shorten_arguments(schema);
+        return json_pack("{s:s, s:s, s:o, s:{s:b}}", "name", t->name, "description", t->help, "inputSchema", schema,
+                         "annotations", "readOnlyHint", is_read);
+    }
     json_t *about =
         json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:b, s:b, s:b, s:b}}", "name", t->name, "title", t->title,
                   "description", t->help, "inputSchema", input_schema(t), "annotations", "title", t->title,
                   "readOnlyHint", is_read, "destructiveHint", (t->hints & MCP_TOOL_DESTROYS) != 0, "idempotentHint",
                   is_read || t->hints & MCP_TOOL_REPEATS, "openWorldHint", (t->hints & MCP_TOOL_OPEN) != 0);
-    if (with_output)
+    if (detail == MCP_TOOL_FULL)
         (void)json_object_set_new(about, "outputSchema", mcp_tool_output_schema(t));
     return about;
 }
 
-json_t *mcp_tool_list(bool with_output)
+json_t *mcp_tool_list(enum mcp_tool_detail detail)
 {
-    static json_t *lists[2]; /* constant once made: the rows in another form */
-    if (!lists[with_output]) {
-        lists[with_output] = json_array();
+    static json_t *lists[MCP_TOOL_FULL + 1]; /* constant once made: the rows in another form */
+    if (!lists[detail]) {
+        lists[detail] = json_array();
         for (const struct mcp_tool *t = mcp_tool_rows; t->name; t++)
-            (void)json_array_append_new(lists[with_output], mcp_tool_describe(t, with_output));
+            (void)json_array_append_new(lists[detail], mcp_tool_describe(t, detail));
     }
-    return lists[with_output];
+    return lists[detail];
 }
 
 /* --- arguments to parameters --- */
@@ -312,14 +350,39 @@ static int check_word(const struct field *f, const struct word *w, const json_t 
     return 0;
 }
 
-int mcp_tool_params(const struct mcp_tool *t, const json_t *args, int64_t now_ms, json_t **ret, struct err *err)
+/* known: how many of the arguments the tool has. */
+static void warn_unknown(const struct mcp_tool *t, const json_t *args, size_t known, json_t **warnings)
+{
+    const char *name;
+    json_t *value;
+    if (json_object_size(args) == known)
+        return;
+    json_object_foreach((json_t *)(uintptr_t)args, name, value)
+    {
+        struct nearest near = { .name = name };
+        struct word w;
+        bool is_known = false;
+        for (const char *at = t->args; next_word(&at, &w);) {
+            is_known |= !w.is_fixed && strcmp(w.shown, name) == 0;
+            if (!w.is_fixed)
+                nearest_offer(&near, w.shown);
+        }
+        if (!is_known && json_array_size(*warnings) <= WARNINGS_MAX)
+            warnings_add_unknown(warnings, "argument", name, near.found);
+    }
+}
+
+int mcp_tool_params(const struct mcp_tool *t, const json_t *args, int64_t now_ms, json_t **ret, json_t **warnings,
+                    struct err *err)
 {
     JSON_OWNED params = json_object();
     struct word w;
+    size_t known = 0;
     if (args && !json_is_object(args) && !json_is_null(args))
         return err_set(err, ERR_INVALID, 0, "arguments: an object is needed");
     for (const char *at = t->args; next_word(&at, &w);) {
         json_t *given = w.is_fixed ? NULL : json_get(args, w.shown);
+        known += !w.is_fixed && json_object_get(args, w.shown);
         JSON_OWNED value = given ? json_deep_copy(given) : default_value(&w);
         int r = check_word(field_of(t, &w), &w, value, err);
         if (r < 0)
@@ -332,7 +395,8 @@ int mcp_tool_params(const struct mcp_tool *t, const json_t *args, int64_t now_ms
         else if (value)
             (void)json_object_set(params, w.field, value);
     }
-    int r = spec_check(&spec_ops[t->op], params, err);
+    warn_unknown(t, args, known, warnings);
+    int r = spec_check(&spec_ops[t->op], params, NULL, warnings, err);
     if (r == 0)
         *ret = STEAL(params);
     return r;

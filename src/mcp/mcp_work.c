@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/warnings.h"
 #include "mcp/mcp_path.h"
 #include "mcp/mcp_session_core.h"
 #include "mcp/mcp_text.h"
@@ -18,6 +19,7 @@ static void work_free(struct mcp_work *w)
     json_decref(w->args);
     json_decref(w->params);
     json_decref(w->events);
+    json_decref(w->warnings);
     if (w->output)
         mcp_output_done(w->output);
     free(w->output);
@@ -60,12 +62,19 @@ static void on_call_done(void *arg, int status, json_t *body)
     bool has_failed = status == 0 || status >= 400, is_refused = has_failed && !w->tool;
     CLEANUP(free_p) char *failure = has_failed ? failure_text(w, status, body) : NULL;
     json_t *answer = w->events ? w->events : body, *result = NULL;
+    if (w->tool)
+        mcp_session_log(x, has_failed ? LOG_WARNING : LOG_INFO, "tools",
+                        json_pack("{s:s, s:i, s:I}", "tool", w->tool->name, "status", status, "ms",
+                                  (json_int_t)(loop_now_ms(x->session->loop) - w->started_ms)));
     if (w->tool && has_failed) {
         result = mcp_text_failure(failure);
     } else if (w->tool) {
-        struct mcp_text_answer a = {
-            .tool = w->tool, .args = w->args, .body = answer, .is_structured = mcp_session_is_at_least(x, "2025-06-18")
-        };
+        struct mcp_text_answer a = { .tool = w->tool,
+                                     .args = w->args,
+                                     .body = answer,
+                                     .warnings = w->warnings,
+                                     .is_structured = mcp_session_is_at_least(x, "2025-06-18") &&
+                                                      !mcp_tool_is_lean(x->session->choice) };
         result = mcp_text_result(&a);
     } else if (!has_failed) {
         result = w->result(w, answer);
@@ -118,9 +127,11 @@ struct mcp_work *mcp_work_new(struct mcp_exchange *x, const json_t *id, enum op_
 void mcp_work_start(struct mcp_work *w)
 {
     struct mcp_session *s = w->exchange->session;
-    const struct mcp_backend_sink sink = {
-        .on_event = on_event, .done = on_call_done, .arg = w, .traceparent = w->exchange->traceparent
-    };
+    const struct mcp_backend_sink sink = { .on_event = on_event,
+                                           .done = on_call_done,
+                                           .arg = w,
+                                           .traceparent = w->exchange->traceparent,
+                                           .warnings = &w->warnings };
     if (w->progress_token)
         timer_set(s->ticker, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS);
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
@@ -141,13 +152,17 @@ void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *
     const char *name = json_get_str(params, "name", "");
     const struct mcp_tool *t = mcp_tool_find(name);
     json_t *args = json_get(params, "arguments"), *checked = NULL;
+    JSON_OWNED warnings = NULL;
     struct err err = ERR_INIT;
     if (!t || !mcp_tool_is_chosen(t, x->session->choice)) {
         CLEANUP(free_p) char *text = xasprintf("Unknown tool: %.100s", name);
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, text);
         return;
     }
-    if (mcp_tool_params(t, args, clock_wall_ms(), &checked, &err) < 0) {
+    int r = mcp_tool_params(t, args, clock_wall_ms(), &checked, &warnings, &err);
+    if (r == 0 && x->session->back->is_strict && (r = warnings_refuse(warnings, &err)) < 0)
+        checked = json_unref(checked);
+    if (r < 0) {
         refuse_args(x, id, t, &err);
         return;
     }
@@ -156,6 +171,7 @@ void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *
         return;
     w->tool = t;
     w->args = json_incref(args);
+    w->warnings = STEAL(warnings);
     json_t *token = json_get(json_get(params, "_meta"), "progressToken");
     if (json_is_integer(token) || (json_is_string(token) && json_string_length(token) <= MCP_SESSION_ID_MAX))
         w->progress_token = json_incref(token); /* one that can be sent back as it is */

@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/limits.h"
 
 #define PATH_SIZE (CGROUP_NAME_MAX + 48)
 /* Short on purpose: a group that has used its quota sleeps until the period ends, and all throttled groups wake
@@ -136,15 +137,33 @@ static int set_memory_v1(const struct cgroup *cg, const struct cgroup_tree *t, u
     return r;
 }
 
-/* v2 counts swap separately: only without swap does the limit cover both together. */
+/* A group that uses more than its new memory.max loses processes to the OOM killer. So memory.high comes first: it
+ * makes the kernel reclaim, and holds back what the group allocates meanwhile. v2 counts swap separately: only without
+ * swap does the limit cover both together. */
 static int set_memory_v2(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t bytes)
 {
     char text[32];
     number_or(text, sizeof text, bytes, "max");
-    int r = write_file(cg, t, "memory.max", text);
+    bool is_high = bytes && read_number(cg, t, "memory.current") > bytes;
+    if (is_high)
+        (void)write_file(cg, t, "memory.high", text); /* what could not be reclaimed shows below */
+    int r = bytes && read_number(cg, t, "memory.current") > bytes ? -EBUSY : write_file(cg, t, "memory.max", text);
+    if (is_high)
+        (void)write_file(cg, t, "memory.high", "max"); /* a group that is gone needs none */
     if (r == 0)
         r = write_file(cg, t, "memory.swap.max", bytes ? "0" : "max");
     return r == -ENOENT ? 0 : r; /* a kernel without swap has no such file */
+}
+
+/* v2 counts socket buffers as memory. v1 counts them apart and, without this, not at all: one box could take what
+ * net.ipv4.tcp_mem and udp_mem allow the whole host. */
+static void limit_sockets(const struct cgroup *cg)
+{
+    char text[32];
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    (void)snprintf(text, sizeof text, "%" PRIu64, (uint64_t)LIMIT_MAX(SOCKET_MB) << 20);
+    if (t && !t->is_v2)
+        (void)write_file(cg, t, "memory.kmem.tcp.limit_in_bytes", text); /* a kernel without it has no such file */
 }
 
 static int set_cpu(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t milli)
@@ -164,8 +183,19 @@ static int set_cpu(const struct cgroup *cg, const struct cgroup_tree *t, uint64_
     return write_file(cg, t, "cpu.max", text);
 }
 
+static uint64_t memory_used(const struct cgroup *cg, const struct cgroup_tree *t)
+{
+    return read_number(cg, t, t->is_v2 ? "memory.current" : "memory.usage_in_bytes");
+}
+
 static int limit_failed(struct err *err, const struct cgroup *cg, int r, const char *what, uint64_t value)
 {
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    if (r == -EBUSY && t && strcmp(what, "memory_mb") == 0)
+        return err_set(err, ERR_CONFLICT, EBUSY,
+                       "memory cannot be lowered to %" PRIu64 " MB: %" PRIu64 " MB are in use and cannot be reclaimed; "
+                       "end processes or delete files of /dev/shm first",
+                       value, (memory_used(cg, t) >> 20) + 1);
     return err_set(err, err_from_errno(-r), -r, "control group %s: set %s to %" PRIu64, cg->name, what, value);
 }
 
@@ -222,6 +252,8 @@ int cgroup_make(const struct cgroup_host *host, const char *name, const struct c
     const struct cgroup_tree *cpu = tree_of(host, CGROUP_CPU);
     if (r == 0 && cpu && !cpu->is_v2)
         (void)write_file(&cg, cpu, "cpu.cfs_period_us", PERIOD_TEXT); /* a kernel without quotas has no such file */
+    if (r == 0)
+        limit_sockets(&cg);
     if (r == 0)
         r = apply_limits(&cg, limits, true, err);
     if (r < 0) {
@@ -499,6 +531,22 @@ uint64_t cgroup_cpu_used_us(const struct cgroup *cg)
     if (!t)
         return 0;
     return t->is_v2 ? read_key(cg, t, "cpu.stat", "usage_usec") : read_number(cg, t, "cpuacct.usage") / 1000;
+}
+
+uint64_t cgroup_kernel_bytes(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    if (!t)
+        return 0;
+    return t->is_v2 ? read_key(cg, t, "memory.stat", "kernel") : read_number(cg, t, "memory.kmem.usage_in_bytes");
+}
+
+uint64_t cgroup_socket_bytes(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    if (!t)
+        return 0;
+    return t->is_v2 ? read_key(cg, t, "memory.stat", "sock") : read_number(cg, t, "memory.kmem.tcp.usage_in_bytes");
 }
 
 uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host)

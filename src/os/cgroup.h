@@ -70,6 +70,8 @@ struct cgroup_stats {
  * when nothing is usable: then host->trees is 0 and boxes run without limits. -errno only when /proc cannot be read. */
 int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *err);
 void cgroup_host_done(struct cgroup_host *host);
+/* In a child that has closed its descriptors: opens the parent groups again. */
+int cgroup_host_reopen(struct cgroup_host *host, struct err *err);
 /* Bit per controller that is enforced. Freezing and CPU accounting count when any tree has them. */
 unsigned cgroup_host_controllers(const struct cgroup_host *host);
 const char *cgroup_controller_name(enum cgroup_controller c);
@@ -82,7 +84,8 @@ int cgroup_make(const struct cgroup_host *host, const char *name, const struct c
                 struct cgroup *ret, struct err *err);
 /* An existing group by name (adopt). -ENOENT when no tree has it. */
 int cgroup_open(const struct cgroup_host *host, const char *name, struct cgroup *ret);
-/* Changes limits of a live group. Lowering memory below what is used may return -EBUSY (v1). */
+/* Changes limits of a live group. Lowering memory below what is used reclaims caches first and kills nothing: -EBUSY,
+ * ERR_CONFLICT and the limit as it was when that does not suffice. Reclaiming may take long. */
 int cgroup_limits_set(const struct cgroup *cg, const struct cgroup_limits *limits, struct err *err);
 
 /* Opens what a new process needs to join (invariant 2). All close-on-exec; the caller calls cgroup_join_done(). */
@@ -102,6 +105,10 @@ bool cgroup_is_empty(const struct cgroup *cg);
 int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret);
 /* Its present processes, at most max of them; returns how many. */
 size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max);
+/* What the kernel holds for its processes (open files, sockets, dentries, ...), and of that the buffers of TCP and UDP
+ * sockets, which v1 counts apart. 0 when no tree reports it. */
+uint64_t cgroup_kernel_bytes(const struct cgroup *cg);
+uint64_t cgroup_socket_bytes(const struct cgroup *cg);
 /* CPU time so far, of one group and of all under the parent; 0 when no tree reports it. */
 uint64_t cgroup_cpu_used_us(const struct cgroup *cg);
 uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host);

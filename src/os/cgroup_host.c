@@ -305,6 +305,17 @@ int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *e
     return 0;
 }
 
+int cgroup_host_reopen(struct cgroup_host *host, struct err *err)
+{
+    for (unsigned i = 0; i < host->trees; i++) {
+        struct cgroup_tree *t = &host->tree[i];
+        t->parent_fd = open(t->parent_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (t->parent_fd < 0)
+            return err_sys(err, -errno, "open control group %.160s", t->parent_path);
+    }
+    return 0;
+}
+
 void cgroup_host_done(struct cgroup_host *host)
 {
     for (unsigned i = 0; i < host->trees; i++)

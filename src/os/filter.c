@@ -26,27 +26,34 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "os/filter_strict.h"
+#include "os/watched_filter.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
 
+#define SOCK_TYPE_MASK 0xfu /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
 #define NSFS_TYPE      0xb7u
 #define PIDFD_TYPE     0xffu
 #define PIDFD_FIRST_NS 1u  /* PIDFD_GET_CGROUP_NAMESPACE */
 #define PIDFD_LAST_NS  10u /* PIDFD_GET_UTS_NAMESPACE; 11 is PIDFD_GET_INFO, which is harmless */
 
-enum when { ALWAYS, CLONE_FLAGS, CLONE_PROCESS, UNSHARE_FLAGS, FAMILY, REQUESTS, PERSONA, HEAD };
+enum when { ALWAYS, CLONE_FLAGS, CLONE_PROCESS, UNSHARE_FLAGS, FAMILY, REQUESTS, PERSONA, HUGE, CORE_LIMIT, HEAD };
 
 struct row {
     const char *name;
@@ -65,6 +72,8 @@ struct row {
 #define HOST_STATE    "changes state of the whole host"
 #define HOST_CLOCK    "the clock belongs to the host"
 #define PORTS         "raw access to hardware ports"
+#define HUGE_PAGES    "huge pages are reserved for the whole host, and no limit of a box counts them"
+#define CORE_DUMPS    "returns success without effect: a lower limit than ours makes the host run its handler for crashes"
 #define OBSOLETE      "no program needs it, old code is the least tested"
 
 static const struct row table[] = {
@@ -99,6 +108,12 @@ static const struct row table[] = {
     { "io_uring_setup", 425, ENOSYS, ALWAYS, RINGS },
     { "io_uring_enter", 426, ENOSYS, ALWAYS, RINGS },
     { "io_uring_register", 427, ENOSYS, ALWAYS, RINGS },
+    { "io_setup", 0, ENOSYS, ALWAYS, "its requests are counted for the whole host (fs.aio-max-nr), not by user" },
+    { "mmap", 0, EPERM, HUGE, HUGE_PAGES },
+    { "memfd_create", 0, EPERM, HUGE, HUGE_PAGES },
+    { "shmget", 0, EPERM, HUGE, HUGE_PAGES },
+    { "prlimit64", 0, 0, CORE_LIMIT, CORE_DUMPS },
+    { "setrlimit", 0, 0, CORE_LIMIT, CORE_DUMPS },
     { "keyctl", 0, EPERM, ALWAYS, KEYS },
     { "add_key", 0, EPERM, ALWAYS, KEYS },
     { "request_key", 0, EPERM, ALWAYS, KEYS },
@@ -108,8 +123,8 @@ static const struct row table[] = {
       "only unix, inet, inet6 and netlink route: AF_ALG, AF_VSOCK, AF_PACKET and the rest are attack surface" },
     { "socketpair", 0, EPERM, FAMILY, "the same families as socket" },
     { "socket", 0, EPROTONOSUPPORT, HEAD,
-      "of inet and inet6 only TCP, UDP and ICMP: the rest (SCTP, DCCP, MPTCP, SMC, UDP-Lite) loads seldom used "
-      "modules" },
+      "of inet and inet6 only TCP, UDP and ICMP, by type as by protocol: the rest (SCTP, DCCP, MPTCP, SMC, UDP-Lite) "
+      "loads seldom used modules" },
     { "setsockopt", 0, EPERM, HEAD,
       "TCP_ULP and UDP_ENCAP hand a socket's pages to the kernel's cryptography, which wrote over cached files "
       "before" },
@@ -262,6 +277,25 @@ static int deny_persona(scmp_filter_ctx ctx, const struct row *row, int nr)
     return r;
 }
 
+/* The flag that asks for huge pages: in argument 3 of mmap, 1 of memfd_create, 2 of shmget. */
+static int deny_huge(scmp_filter_ctx ctx, const struct row *row, int nr)
+{
+    if (strcmp(row->name, "mmap") == 0)
+        return deny_if(ctx, row, nr, SCMP_A3_64(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB));
+    if (strcmp(row->name, "shmget") == 0)
+        return deny_if(ctx, row, nr, SCMP_A2_64(SCMP_CMP_MASKED_EQ, SHM_HUGETLB, SHM_HUGETLB));
+    return deny_if(ctx, row, nr, SCMP_A1_64(SCMP_CMP_MASKED_EQ, MFD_HUGETLB, MFD_HUGETLB));
+}
+
+/* prlimit64 takes the resource after the process; with a null pointer it only asks. */
+static int deny_core_limit(scmp_filter_ctx ctx, const struct row *row, int nr)
+{
+    if (strcmp(row->name, "setrlimit") == 0)
+        return deny_if(ctx, row, nr, SCMP_A0_64(SCMP_CMP_MASKED_EQ, INT_MASK, RLIMIT_CORE));
+    struct scmp_arg_cmp cmp[] = { SCMP_A1_64(SCMP_CMP_MASKED_EQ, INT_MASK, RLIMIT_CORE), SCMP_A2_64(SCMP_CMP_NE, 0) };
+    return seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO((uint32_t)row->err), nr, 2, cmp);
+}
+
 static int add_row(scmp_filter_ctx ctx, const struct row *row)
 {
     int nr = seccomp_syscall_resolve_name(row->name);
@@ -286,6 +320,10 @@ static int add_row(scmp_filter_ctx ctx, const struct row *row)
         return deny_requests(ctx, row, nr);
     case PERSONA:
         return deny_persona(ctx, row, nr);
+    case HUGE:
+        return deny_huge(ctx, row, nr);
+    case CORE_LIMIT:
+        return deny_core_limit(ctx, row, nr);
     case HEAD:
         return 0; /* written by hand below: head[] */
     }
@@ -333,10 +371,13 @@ static const struct sock_filter head[] = {
     LOAD(offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, FILTER_NEWEST, 0, 1),
     ANSWER(ENOSYS),
-    IF_EQUAL(__NR_socket, 0, 10), /* else continue with setsockopt */
+    IF_EQUAL(__NR_socket, 0, 13), /* else continue with setsockopt */
     LOAD(ARG(0)),
     IF_EQUAL(AF_INET, 1, 0),
-    IF_EQUAL(AF_INET6, 0, 16), /* the other families are in the table */
+    IF_EQUAL(AF_INET6, 0, 19), /* the other families are in the table */
+    LOAD(ARG(1)),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCK_TYPE_MASK),
+    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SOCK_RAW, 6, 0), /* seqpacket is SCTP, dccp is DCCP, even with protocol 0 */
     LOAD(ARG(2)),
     IF_EQUAL(0, 14, 0),
     IF_EQUAL(IPPROTO_TCP, 13, 0),
@@ -355,49 +396,61 @@ static const struct sock_filter head[] = {
     ANSWER(EPERM),
 };
 
-static int program_export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
+static int program_export(scmp_filter_ctx ctx, enum filter_profile profile, struct filter *ret, struct err *err)
 {
+    struct sock_filter strict[FILTER_STRICT_MAX];
+    size_t before = 0;
     CLEANUP(close_fd_p) int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
         return err_sys(err, -errno, "build the system call filter: memfd");
     struct stat st;
-    int r = seccomp_export_bpf(ctx, fd);
+    int r = profile == FILTER_STRICT ? filter_strict_head(strict, &before, err) : 0;
+    if (r < 0)
+        return r;
+    r = seccomp_export_bpf(ctx, fd);
     if (r < 0 || fstat(fd, &st) < 0)
         return err_sys(err, r < 0 ? r : -errno, "build the system call filter: export");
-    size_t body = (size_t)st.st_size, count = body / sizeof(struct sock_filter) + sizeof head / sizeof *head;
-    if (count > BPF_MAXINSNS || body % sizeof(struct sock_filter) != 0)
+    size_t body = (size_t)st.st_size, rest = before + sizeof head / sizeof *head,
+           count = body / sizeof(struct sock_filter) + rest;
+    if (count > BPF_MAXINSNS - WATCHED_FILTER_HEAD || body % sizeof(struct sock_filter) != 0)
         return err_set(err, ERR_INTERNAL, 0, "the system call filter has %zu instructions, the kernel takes %d", count,
                        BPF_MAXINSNS);
     CLEANUP(free_p) struct sock_filter *insn = try_alloc(count * sizeof *insn);
     if (!insn)
         return err_sys(err, -ENOMEM, "build the system call filter");
-    memcpy(insn, head, sizeof head);
-    if (pread(fd, insn + sizeof head / sizeof *head, body, 0) != st.st_size)
+    memcpy(insn, strict, before * sizeof *insn);
+    memcpy(insn + before, head, sizeof head);
+    if (pread(fd, insn + rest, body, 0) != st.st_size)
         return err_sys(err, -EIO, "build the system call filter: read back");
     *ret = (struct filter){ .insn = STEAL(insn), .count = (unsigned short)count };
     return 0;
 }
 
-static int program_build(bool is_server, struct filter *ret, struct err *err)
+static int program_build(bool is_server, enum filter_profile profile, struct filter *ret, struct err *err)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (!ctx)
         return err_sys(err, -ENOMEM, "build the system call filter");
     int r = rules_add(ctx, is_server, err);
     if (r == 0)
-        r = program_export(ctx, ret, err);
+        r = program_export(ctx, profile, ret, err);
     seccomp_release(ctx);
     return r;
 }
 
+int filter_build_profile(enum filter_profile profile, struct filter *ret, struct err *err)
+{
+    return program_build(false, profile, ret, err);
+}
+
 int filter_build(struct filter *ret, struct err *err)
 {
-    return program_build(false, ret, err);
+    return filter_build_profile(FILTER_DEFAULT, ret, err);
 }
 
 int filter_build_server(struct filter *ret, struct err *err)
 {
-    return program_build(true, ret, err);
+    return program_build(true, FILTER_DEFAULT, ret, err);
 }
 
 void filter_done(struct filter *f)
@@ -432,4 +485,55 @@ int filter_self(struct err *err)
         (void)err_sys(err, r, "install the system call filter");
     filter_done(&filter);
     return r;
+}
+
+static const char *const profiles[FILTER_PROFILES] = { [FILTER_DEFAULT] = "default", [FILTER_STRICT] = "strict" };
+
+const char *filter_profile_name(enum filter_profile profile)
+{
+    return profiles[profile];
+}
+
+bool filter_profile_find(const char *name, enum filter_profile *ret)
+{
+    for (int i = 0; i < FILTER_PROFILES; i++)
+        if (strcmp(profiles[i], name) == 0) {
+            *ret = (enum filter_profile)i;
+            return true;
+        }
+    return false;
+}
+
+int filter_errno(const struct filter *f, const struct seccomp_data *data)
+{
+    uint32_t result = watched_filter_run(f->insn, f->count, data);
+    if ((result & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
+        return (int)(result & SECCOMP_RET_DATA);
+    return result == SECCOMP_RET_ALLOW ? -1 : EPERM;
+}
+
+const char *filter_call_name(uint32_t arch, uint32_t nr, char buf[FILTER_CALL_NAME])
+{
+    /* libseccomp's own tokens for an architecture are the kernel's numbers */
+    char *name = nr <= FILTER_NEWEST ? seccomp_syscall_resolve_num_arch(arch, (int)nr) : NULL;
+    if (name)
+        (void)snprintf(buf, FILTER_CALL_NAME, "%s", name);
+    else
+        (void)snprintf(buf, FILTER_CALL_NAME, "syscall_%u", nr);
+    free(name);
+    return buf;
+}
+
+const char *filter_arch_name(uint32_t arch)
+{
+    static const struct {
+        uint32_t arch;
+        const char *name;
+    } names[] = { { SCMP_ARCH_X86_64, "x86_64" }, { SCMP_ARCH_X86, "x86" },         { SCMP_ARCH_AARCH64, "aarch64" },
+                  { SCMP_ARCH_ARM, "arm" },       { SCMP_ARCH_RISCV64, "riscv64" }, { SCMP_ARCH_PPC64LE, "ppc64le" },
+                  { SCMP_ARCH_S390X, "s390x" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].arch == arch)
+            return names[i].name;
+    return "unknown";
 }

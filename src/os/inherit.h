@@ -15,6 +15,7 @@ enum inherit_role {
     INHERIT_PORT,        /* exposed port: listener or datagram socket */
     INHERIT_REST_CONN,   /* a client between two requests */
     INHERIT_ENGINE_CONN, /* the same */
+    INHERIT_SSH,         /* listener */
     INHERIT_ROLES
 };
 

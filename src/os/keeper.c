@@ -64,11 +64,25 @@ struct den {
     struct running running[KEEPER_RUN_MAX];
 };
 
-__attribute__((noreturn)) static void become_job(const struct keeper_job *job, int fd)
+/* The entries of the environment that a job gets; NULL-terminated. */
+static void kept_of(const struct keeper_job *job, char *env[KEEPER_KEPT_MAX + 1])
 {
     extern char **environ;
+    size_t n = 0;
+    for (const char *const *name = job->kept; name && *name && n < KEEPER_KEPT_MAX; name++)
+        for (char **at = environ; *at && n < KEEPER_KEPT_MAX; at++) {
+            size_t len = strcspn(*name, "*");
+            if (strncmp(*at, *name, len) == 0 && ((*name)[len] == '*' || (*at)[len] == '='))
+                env[n++] = *at;
+        }
+    env[n] = NULL;
+}
+
+__attribute__((noreturn)) static void become_job(const struct keeper_job *job, int fd)
+{
     static char name[] = "iii", none[] = "";
-    char *argv[KEEPER_ARGS_MAX + 1] = { name }, *const nothing[] = { NULL };
+    char *argv[KEEPER_ARGS_MAX + 1] = { name }, *env[KEEPER_KEPT_MAX + 1];
+    kept_of(job, env);
     for (size_t i = 0; i + 1 < KEEPER_ARGS_MAX && job->args[i]; i++)
         argv[i + 1] = (char *)(uintptr_t)job->args[i];
     int program = fcntl(PROGRAM_FD, F_DUPFD_CLOEXEC, FIRST_FREE + 1);
@@ -76,7 +90,7 @@ __attribute__((noreturn)) static void become_job(const struct keeper_job *job, i
         _exit(126);
     (void)signal(SIGINT, SIG_DFL); /* neither can fail */
     (void)signal(SIGTERM, SIG_DFL);
-    (void)syscall(SYS_execveat, program, none, argv, job->is_bare ? nothing : environ, AT_EMPTY_PATH);
+    (void)syscall(SYS_execveat, program, none, argv, env, AT_EMPTY_PATH);
     _exit(127);
 }
 

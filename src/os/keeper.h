@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-#define KEEPER_JOBS_MAX 5
+#define KEEPER_JOBS_MAX 7
 #define KEEPER_ARGS_MAX 8
 #define KEEPER_RUN_MAX  32 /* concurrent processes */
 
@@ -17,8 +17,16 @@
 struct keeper_job {
     const char *args[KEEPER_ARGS_MAX];
     bool is_many; /* several may run at the same time; else a new one kills the former */
-    bool is_bare; /* gets no environment */
+    /* Names of the variables that it gets of the server's environment, in which there are tokens: "NAME", or "BEGIN*"
+     * for all that begin so; NULL-terminated, for as long as the keeper lives. NULL: none at all. KEEPER_KEPT begins
+     * every list. */
+    const char *const *kept;
 };
+/* Where programs and libraries are, and what developers set. */
+#define KEEPER_KEPT                                                                                                \
+    "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE", \
+        "MUTATE_COVER"
+#define KEEPER_KEPT_MAX 64
 
 struct keeper;
 

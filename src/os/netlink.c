@@ -209,16 +209,28 @@ int netlink_address(int fd, int index, uint32_t address, uint8_t prefix)
     return msg_ask(fd, &m);
 }
 
-int netlink_default_route(int fd, int index)
+int netlink_default_route(int fd, int index, uint32_t gateway)
 {
     struct netlink_msg m;
     struct rtmsg head = { .rtm_family = AF_INET,
                           .rtm_table = RT_TABLE_MAIN,
                           .rtm_protocol = RTPROT_STATIC,
-                          .rtm_scope = RT_SCOPE_LINK,
-                          .rtm_type = RTN_UNICAST };
+                          .rtm_scope = RT_SCOPE_UNIVERSE,
+                          .rtm_type = RTN_UNICAST,
+                          .rtm_flags = RTNH_F_ONLINK };
     netlink_begin(&m, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+    netlink_attr_be32(&m, RTA_GATEWAY, gateway);
     netlink_attr_u32(&m, RTA_OIF, (uint32_t)index);
+    return msg_ask(fd, &m);
+}
+
+int netlink_neighbour(int fd, int index, uint32_t address, const uint8_t mac[6])
+{
+    struct netlink_msg m;
+    struct ndmsg head = { .ndm_family = AF_INET, .ndm_ifindex = index, .ndm_state = NUD_PERMANENT };
+    netlink_begin(&m, RTM_NEWNEIGH, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+    netlink_attr_be32(&m, NDA_DST, address);
+    netlink_attr(&m, NDA_LLADDR, mac, 6);
     return msg_ask(fd, &m);
 }
 

@@ -36,7 +36,11 @@ int netlink_up(int fd, int index, int master);
 int netlink_no_inet6(int fd, int index);
 int netlink_delete(int fd, int index);
 int netlink_address(int fd, int index, uint32_t address, uint8_t prefix); /* host order */
-int netlink_default_route(int fd, int index);
+/* Routes everything to the gateway, which need not be in a network of ours. */
+int netlink_default_route(int fd, int index, uint32_t gateway);
+/* Records whose hardware address this is, for good: nobody is asked for it, and it does not count against the table of
+ * neighbours that the whole host shares. */
+int netlink_neighbour(int fd, int index, uint32_t address, const uint8_t mac[6]);
 /* Limits what is sent through it to this rate, with a queue of 50 ms. */
 int netlink_rate(int fd, int index, uint32_t kbit_per_s);
 int netlink_index(const char *name); /* in the current namespace; or -ENODEV */

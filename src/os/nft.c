@@ -122,15 +122,25 @@ void nft_load_value(struct netlink_msg *m, const void *value, size_t len)
     end_expr(m, elem, data);
 }
 
-void nft_must_equal(struct netlink_msg *m, const void *value, size_t len)
+static void compare(struct netlink_msg *m, uint32_t how, const void *value, size_t len)
 {
     size_t elem, data = begin_expr(m, "cmp", &elem);
     netlink_attr_be32(m, NFTA_CMP_SREG, NFT_REG_1);
-    netlink_attr_be32(m, NFTA_CMP_OP, NFT_CMP_EQ);
+    netlink_attr_be32(m, NFTA_CMP_OP, how);
     size_t box = netlink_nest(m, NFTA_CMP_DATA);
     netlink_attr(m, NFTA_DATA_VALUE, value, len);
     netlink_end(m, box);
     end_expr(m, elem, data);
+}
+
+void nft_must_equal(struct netlink_msg *m, const void *value, size_t len)
+{
+    compare(m, NFT_CMP_EQ, value, len);
+}
+
+void nft_must_differ(struct netlink_msg *m, const void *value, size_t len)
+{
+    compare(m, NFT_CMP_NEQ, value, len);
 }
 
 void nft_redirect(struct netlink_msg *m)
@@ -147,14 +157,24 @@ void nft_forward(struct netlink_msg *m)
     end_expr(m, elem, data);
 }
 
-void nft_accept(struct netlink_msg *m)
+static void end_with(struct netlink_msg *m, uint32_t code)
 {
     size_t elem, data = begin_expr(m, "immediate", &elem);
     netlink_attr_be32(m, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
     size_t box = netlink_nest(m, NFTA_IMMEDIATE_DATA);
     size_t verdict = netlink_nest(m, NFTA_DATA_VERDICT);
-    netlink_attr_be32(m, NFTA_VERDICT_CODE, NF_ACCEPT);
+    netlink_attr_be32(m, NFTA_VERDICT_CODE, code);
     netlink_end(m, verdict);
     netlink_end(m, box);
     end_expr(m, elem, data);
+}
+
+void nft_accept(struct netlink_msg *m)
+{
+    end_with(m, NF_ACCEPT);
+}
+
+void nft_drop(struct netlink_msg *m)
+{
+    end_with(m, NF_DROP);
 }

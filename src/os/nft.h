@@ -34,6 +34,8 @@ void nft_load_meta(struct netlink_msg *m, uint32_t key); /* NFT_META_… */
 void nft_load_payload(struct netlink_msg *m, uint32_t base, uint32_t offset, uint32_t len);
 void nft_load_value(struct netlink_msg *m, const void *value, size_t len);
 void nft_must_equal(struct netlink_msg *m, const void *value, size_t len);
+void nft_must_differ(struct netlink_msg *m, const void *value, size_t len);
 void nft_redirect(struct netlink_msg *m); /* to the local port that was loaded */
 void nft_forward(struct netlink_msg *m);  /* out of the device whose index was loaded; netdev chains */
 void nft_accept(struct netlink_msg *m);
+void nft_drop(struct netlink_msg *m);

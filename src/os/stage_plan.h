@@ -24,8 +24,10 @@ struct stage_plan {
     uint32_t version;
     uint8_t is_self_mounted; /* no privilege outside: the stage makes all mounts itself, from the paths that follow */
     uint8_t has_usr;
-    uint8_t zero[2];
+    uint8_t is_kept;    /* the root was used before: one whose working folder cannot be made starts without it */
+    uint8_t is_watched; /* denied calls are to be seen: the report then has the listener of the filter, and a pipe */
     uint32_t nofile;    /* descriptor limit of a process */
+    uint32_t nproc;     /* is_self_mounted only: processes of each user of the box; 0: a cgroup limits them */
     uint32_t shm_mb;    /* size of /dev/shm */
     uint32_t extra_len; /* bytes that follow, is_self_mounted only: NUL-terminated paths: box folder, layers, topmost
                            first */
@@ -33,6 +35,9 @@ struct stage_plan {
     char workdir[1024];
 };
 
+/* With a result of 0 and is_watched it comes with two descriptors, { listener of the filter, write end of the pipe that
+ * the agent reads struct denied_call from }; without them where the kernel has no listener for it. */
+#define STAGE_REPORT_FDS 2
 struct stage_report {
     uint32_t version;
     int32_t result; /* 0: ready; else -errno */

@@ -120,7 +120,7 @@ int agent_end_open(struct agent_end *e, struct loop *l, agent_end_fn *fn, void *
     }
     *ret_fd = pair[1];
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, PROTO_CAP_NONE);
+    proto_put_handshake(&w, PROTO_CAP_END);
     agent_end_send(e, &w, 0, PROTO_HANDSHAKE);
     return 0;
 }

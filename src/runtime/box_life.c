@@ -19,6 +19,20 @@ void box_life_on_late(struct box *box, loop_fn *fn, void *arg)
     life->late_arg = arg;
 }
 
+void box_life_on_overuse(struct box *box, box_overuse_fn *fn, void *arg)
+{
+    struct box_life *life = (struct box_life *)box;
+    life->overuse_fn = fn;
+    life->overuse_arg = arg;
+}
+
+void box_life_overuse(const struct box *box, const char *why)
+{
+    const struct box_life *life = (const struct box_life *)box;
+    if (life->overuse_fn)
+        life->overuse_fn(life->overuse_arg, why);
+}
+
 void box_life_gone(struct box *box)
 {
     struct box_life *life = (struct box_life *)box;

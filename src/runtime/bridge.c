@@ -12,7 +12,8 @@
 #include "os/netlink.h"
 #include "runtime/visit.h"
 
-#define BRIDGE "switch0"
+#define BRIDGE      "switch0"
+#define LARGEST_NET 24 /* prefix: one record for each of 253 neighbours */
 
 static int bridge_build(void *arg, struct err *err)
 {
@@ -89,6 +90,21 @@ static int bridge_plug_port(const struct bridge_veth *k)
     return r < 0 ? r : netlink_up(nl, index, master);
 }
 
+/* The hardware address follows from the address. So members need not ask for it, and a member that looks for addresses
+ * which do not exist cannot fill the table of neighbours that all network namespaces of the host share. */
+static int plug_neighbours(int nl, int index, const struct bridge_veth *k)
+{
+    uint32_t hosts = (1u << (32 - k->prefix)) - 1, first = k->address & ~hosts;
+    int r = 0;
+    for (uint32_t host = 1; r >= 0 && host < hosts; host++) {
+        uint8_t mac[6];
+        bridge_mac(first + host, mac);
+        if (first + host != k->address)
+            r = netlink_neighbour(nl, index, first + host, mac);
+    }
+    return r;
+}
+
 static int plug_far(const struct bridge_veth *k)
 {
     char device[IFNAMSIZ];
@@ -101,6 +117,8 @@ static int plug_far(const struct bridge_veth *k)
                     : 0; /* limits what it sends; the member has no right to change that */
     if (r >= 0 && k->prefix)
         r = netlink_address(nl, index, k->address, k->prefix);
+    if (r >= 0 && k->prefix >= LARGEST_NET)
+        r = plug_neighbours(nl, index, k);
     if (r >= 0) /* the kernel's own IPv6 messages would count as use of the box */
         r = netlink_no_inet6(nl, index);
     return r < 0 ? r : netlink_up(nl, index, 0);

@@ -1,5 +1,6 @@
 /* A nat chain redirects what would leave the box (or comes from it) through that device to local ports: TCP to our
- * listener, where SO_ORIGINAL_DST gives the destination, UDP port 53 to our DNS socket. IPv6 has no route. */
+ * listener, where SO_ORIGINAL_DST gives the destination, UDP port 53 to our DNS socket. IPv6 has no route. Other UDP is
+ * dropped before the kernel tracks it: entries of its table are no memory of the box. */
 #include "runtime/egress_redirect.h"
 
 #include <arpa/inet.h>
@@ -17,6 +18,7 @@
 #define DNS_PORT     53
 #define BACKLOG      128
 #define NAT_PRIO     (-100)
+#define RAW_PRIO     (-300) /* before connection tracking */
 #define IFNAME_LEN   16
 #define PORT_AT      2 /* offset of the destination port in a TCP or UDP header */
 #define RULES_FAMILY NFPROTO_IPV4
@@ -28,16 +30,34 @@ struct turn {
     uint16_t to_port, local_port;
 };
 
-static void add_rule(struct netlink_msg *m, const struct nft_chain *c, const struct turn *t)
+/* A rule for what goes through the device with this protocol. */
+static size_t rule_begin(struct netlink_msg *m, const struct nft_chain *c, const struct egress_redirect_way *way,
+                         uint8_t protocol)
 {
     char device[IFNAME_LEN] = "";
-    uint16_t match = htons(t->to_port), to = htons(t->local_port);
-    (void)snprintf(device, sizeof(device), "%s", t->way->device);
+    (void)snprintf(device, sizeof(device), "%s", way->device);
     size_t list = nft_rule_begin(m, RULES_FAMILY, c);
-    nft_load_meta(m, t->way->is_gateway ? NFT_META_IIFNAME : NFT_META_OIFNAME);
+    nft_load_meta(m, way->is_gateway ? NFT_META_IIFNAME : NFT_META_OIFNAME);
     nft_must_equal(m, device, sizeof(device));
     nft_load_meta(m, NFT_META_L4PROTO);
-    nft_must_equal(m, &t->protocol, sizeof(t->protocol));
+    nft_must_equal(m, &protocol, sizeof(protocol));
+    return list;
+}
+
+static void add_drop(struct netlink_msg *m, const struct nft_chain *c, const struct egress_redirect_way *way)
+{
+    uint16_t dns = htons(DNS_PORT);
+    size_t list = rule_begin(m, c, way, IPPROTO_UDP);
+    nft_load_payload(m, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_AT, sizeof(dns));
+    nft_must_differ(m, &dns, sizeof(dns));
+    nft_drop(m);
+    nft_rule_end(m, list);
+}
+
+static void add_rule(struct netlink_msg *m, const struct nft_chain *c, const struct turn *t)
+{
+    uint16_t match = htons(t->to_port), to = htons(t->local_port);
+    size_t list = rule_begin(m, c, t->way, t->protocol);
     if (t->to_port) {
         nft_load_payload(m, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_AT, sizeof(match));
         nft_must_equal(m, &match, sizeof(match));
@@ -54,8 +74,11 @@ static int turn_around(const struct egress_redirect_way *way, uint16_t tcp_port)
                                .type = "nat",
                                .hook = way->is_gateway ? NF_INET_PRE_ROUTING : NF_INET_LOCAL_OUT,
                                .priority = NAT_PRIO };
+    struct nft_chain raw = {
+        .table = "iii", .name = "drop", .type = "filter", .hook = chain.hook, .priority = RAW_PRIO
+    };
     struct turn dns = { way, IPPROTO_UDP, DNS_PORT, DNS_PORT }, tcp = { way, IPPROTO_TCP, 0, tcp_port };
-    struct netlink_msg m[NFT_TABLE_MSGS + 5];
+    struct netlink_msg m[NFT_TABLE_MSGS + 7];
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_NETFILTER);
     if (nl < 0)
         return nl;
@@ -66,6 +89,8 @@ static int turn_around(const struct egress_redirect_way *way, uint16_t tcp_port)
     nft_chain_add(at++, RULES_FAMILY, &chain);
     add_rule(at++, &chain, &dns);
     add_rule(at++, &chain, &tcp);
+    nft_chain_add(at++, RULES_FAMILY, &raw);
+    add_drop(at++, &raw, way);
     nft_batch_end(at++);
     return netlink_ask(nl, m, (size_t)(at - m));
 }

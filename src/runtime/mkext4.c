@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "os/program.h"
 
 #define LIMIT_MS    60000
@@ -23,6 +25,20 @@ uint64_t mkext4_bytes(uint64_t mb, uint32_t inodes)
     uint64_t bytes = mb << 20;
     bytes += (uint64_t)inodes * INODE_BYTES + bytes / 128 + (1u << 20);
     return bytes & ~4095ull;
+}
+
+uint32_t mkext4_inodes(uint64_t mb)
+{
+    uint64_t inodes = mb * LIMIT_DEFAULT(INODES_PER_MB);
+    return inodes > LIMIT_MAX(INODES) ? LIMIT_MAX(INODES) : (uint32_t)inodes;
+}
+
+static int image_run(const char *const *argv, int image, struct err *err)
+{
+    const struct program_call call = {
+        .argv = argv, .package = "e2fsprogs", .cwd = NO_FD, .fd = image, .limit_ms = LIMIT_MS
+    };
+    return program_run(&call, err);
 }
 
 int mkext4_format(int image, uint32_t inodes, bool has_journal, struct err *err)
@@ -47,12 +63,18 @@ int mkext4_format(int image, uint32_t inodes, bool has_journal, struct err *err)
                                  "nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0",
                                  IMAGE,
                                  NULL };
-    const struct program_call call = {
-        .argv = argv, .package = "e2fsprogs", .cwd = NO_FD, .fd = image, .limit_ms = LIMIT_MS
-    };
     (void)snprintf(count, sizeof(count), "%u", inodes);
-    int r = program_run(&call, err);
+    int r = image_run(argv, image, err);
     return r < 0 ? err_wrap(err, r, "format a disk (is the host's disk full?)") : 0;
+}
+
+int mkext4_grow(int image, struct err *err)
+{
+    static const char *const check[] = { "e2fsck", "-f", "-p", IMAGE, NULL }, *const grow[] = { "resize2fs", IMAGE,
+                                                                                                NULL };
+    (void)image_run(check, image, NULL); /* it also fails after it has repaired something; resize2fs looks at that */
+    int r = image_run(grow, image, err);
+    return r < 0 ? err_wrap(err, r, "grow a disk (is the host's disk full?)") : 0;
 }
 
 /* debugfs prints errors but exits with 0, so its output is checked. */
@@ -99,4 +121,12 @@ int mkext4_remove(int image, const char *name, struct err *err)
     if (r >= 0 && strstr(buf_text(&answer), "Type: directory"))
         return err_set(err, ERR_INTERNAL, 0, "debugfs did not remove %.200s of a disk", name);
     return r;
+}
+
+int mkext4_volume(int image, uint64_t mb, struct err *err)
+{
+    if (ftruncate(image, (off_t)mkext4_bytes(mb, mkext4_inodes(mb))) < 0)
+        return err_sys(err, -errno, "make a volume of %llu MB", (unsigned long long)mb);
+    int r = mkext4_format(image, mkext4_inodes(mb), true, err);
+    return r < 0 ? r : mkext4_remove(image, "lost+found", err);
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "loop/loop.h"
+#include "os/filter.h"
 
 struct runtime;
 struct box; /* one sandbox as the driver sees it */
@@ -27,7 +28,10 @@ struct box_plan {
     uint32_t cpu_milli;       /* 1000 = one core */
     uint32_t disk_mb, inodes; /* a private disk, see can_limit_disk; both 0 = none */
     uint32_t nofile, shm_mb;  /* descriptors of one process, size of /dev/shm; 0 = the driver's default */
-    bool has_network;         /* loopback only when false */
+    enum filter_profile seccomp;
+    bool has_network;   /* loopback only when false */
+    const json_t *kept; /* what save() returned for a box that was halted: its files, under the same id and layers; else
+                           NULL. Borrowed */
 };
 
 struct box_stats {
@@ -41,22 +45,28 @@ struct box_stats {
 };
 
 /* What a driver can do on this host, with the names that clients and tests use. */
-#define RUNTIME_CAPS(X)                                                           \
-    X(can_pause, "pause")                                                         \
-    X(can_capture, "snapshot")                                                    \
-    X(can_limit_memory, "limitMemory")                                            \
-    X(can_limit_cpu, "limitCpu")                                                  \
-    X(can_limit_pids, "limitPids")                                                \
-    X(can_limit_disk, "limitDisk") /* a private disk */                           \
-    X(can_limit_rate, "limitRate") /* of a network */                             \
-    X(can_network, "network")      /* connect boxes to each other */              \
-    X(can_mount, "volume")         /* volumes, while the box runs */              \
-    X(can_egress, "egress")        /* redirect egress to sockets of the daemon */ \
-    X(can_rename, "hostname")      /* change that of a running box */             \
-    X(can_measure, "diskWatch")    /* see measure() */                            \
-    X(has_store, "imageStore")     /* it runs images of our own store */          \
-    X(has_host, "hostFiles")       /* and the host's own files */                 \
-    X(has_layers, "layers")        /* a capture is a layer: only what changed */
+#define RUNTIME_CAPS(X)                                                             \
+    X(can_pause, "pause")                                                           \
+    X(can_capture, "snapshot")                                                      \
+    X(can_limit_memory, "limitMemory")                                              \
+    X(can_limit_cpu, "limitCpu")                                                    \
+    X(can_limit_pids, "limitPids")                                                  \
+    X(can_limit_disk, "limitDisk")  /* a private disk, and volumes with a size */   \
+    X(can_limit_rate, "limitRate")  /* of a network */                              \
+    X(can_network, "network")       /* connect boxes to each other */               \
+    X(can_mount, "volume")          /* volumes, while the box runs */               \
+    X(can_egress, "egress")         /* redirect egress to sockets of the daemon */  \
+    X(can_rename, "hostname")       /* change that of a running box */              \
+    X(can_measure, "diskWatch")     /* see measure() */                             \
+    X(can_stop, "stop")             /* see halt() */                                \
+    X(can_resize, "resize")         /* memory and processes of a running box */     \
+    X(can_grow, "growDisk")         /* the private disk of a box */                 \
+    X(can_hibernate, "hibernate")   /* its saves have the memory */                 \
+    X(can_seccomp, "seccomp")       /* profiles of the system call filter */        \
+    X(can_see_calls, "deniedCalls") /* the agent reports them: guest_on_denied() */ \
+    X(has_store, "imageStore")      /* it runs images of our own store */           \
+    X(has_host, "hostFiles")        /* and the host's own files */                  \
+    X(has_layers, "layers")         /* a capture is a layer: only what changed */
 
 struct runtime_caps {
 #define RUNTIME_CAP(field, name) bool field;
@@ -71,7 +81,8 @@ struct runtime_lack {
 };
 
 struct box_volume {
-    const char *id;     /* the driver chooses its folder, and makes it at the first mount */
+    const char *id;     /* the driver chooses its place, and makes it at the first mount */
+    uint32_t size_mb;   /* of a new one, see can_limit_disk; 0: no limit of its own */
     const char *target; /* absolute, in the box */
     bool is_readonly;
 };
@@ -89,6 +100,8 @@ struct box_plug {
 /* guest_fd: a connected stream to the agent, owned by the receiver. err is set when box is NULL. */
 typedef void box_ready_fn(void *arg, struct box *box, int guest_fd, const struct err *err);
 typedef void box_done_fn(void *arg, const struct err *err); /* err NULL: done */
+typedef void box_bytes_fn(void *arg, int64_t bytes, const struct err *err);
+typedef void box_overuse_fn(void *arg, const char *why);
 /* Sockets inside the box's network: its outbound TCP (SO_ORIGINAL_DST gives the destination) and its DNS queries.
  * The receiver owns them. err is set when there are none. */
 typedef void box_egress_fn(void *arg, int tcp_fd, int dns_fd, const struct err *err);
@@ -161,15 +174,31 @@ struct runtime_ops {
     /* The box continues after it was paused, and its clock did not run: fn tells its agent the time. NULL: boxes of
      * this driver have the host's clock. */
     void (*on_late)(struct box *box, loop_fn *fn, void *arg);
+    /* The box takes so much of what the host's kernel counts for all together that fn must end it. NULL: cannot
+     * happen. */
+    void (*on_overuse)(struct box *box, box_overuse_fn *fn, void *arg);
     /* The last console lines of a box that died, for an error message. Caller frees. NULL: it has no console. */
     char *(*console_text)(struct box *box);
     void (*destroy)(struct box *box, box_done_fn *fn, void *arg); /* the handle is invalid at once; fn may be NULL */
+    /* Ends the box's processes and keeps its files, for a create with them (plan.kept) or discard(). The handle is
+     * invalid at once. err: the files are kept, but something of it may still run; retain() tries again. NULL: see
+     * can_stop, and so for the next two. */
+    void (*halt)(struct box *box, box_done_fn *fn, void *arg);
+    /* The same for a box that adopt() could not reconnect to. record: what save() returned. ERR_NOT_FOUND: its files
+     * are gone. */
+    void (*retain)(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
+    /* Removes the files of a halted box. fn may be NULL. */
+    void (*discard)(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
     void (*forget)(struct box *box); /* frees the handle and leaves the box running (a shutdown that keeps boxes) */
     void (*pause)(struct box *box, box_done_fn *fn, void *arg);
     void (*resume)(struct box *box, box_done_fn *fn, void *arg);
     int (*stats)(struct box *box, struct box_stats *ret, struct err *err);
+    /* ERR_CONFLICT: it uses more memory than that, and nothing has changed; nothing is killed for it. */
     void (*set_limits)(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
                        void *arg);
+    /* Grows the private disk of a running box. One that has that size already is fine. A halted box gets the disk of
+     * its next plan. NULL: see can_grow. */
+    void (*grow_disk)(struct box *box, uint32_t disk_mb, uint32_t inodes, box_done_fn *fn, void *arg);
     /* Gives a box of the pool its hostname. NULL: the agent does it (guest_set_hostname). */
     void (*rename)(struct box *box, const char *hostname, box_done_fn *fn, void *arg);
     /* Counts the disk space that a box without a private disk uses; its stats have the result from then on. Slow.
@@ -183,7 +212,8 @@ struct runtime_ops {
      * Borrowed; NULL when there is none, or for a driver without promote. */
     const char *(*leftover)(struct box *box);
     void (*taken)(struct box *box); /* the promoted folder has been moved: it is not a leftover any more */
-    /* Destroys every box in this driver's data folder that no kept id names: what a killed daemon left unfinished. */
+    /* Destroys every box in this driver's data folder that no kept id names: what a killed daemon left unfinished. Of a
+     * kept one that has no handle only the files stay: it was halted. */
     void (*sweep)(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
     /* Calls fn when a helper process of the driver died and was restarted: boxes continue, but networks and egress
      * redirections must be made again. NULL: cannot happen. */
@@ -193,6 +223,8 @@ struct runtime_ops {
     void (*mount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
     void (*unmount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
     void (*remove_volume)(struct runtime *rt, const char *id, box_done_fn *fn, void *arg); /* with all its files */
+    /* What a volume uses of the host's disk; 0: it was never mounted. NULL: it has no volumes. */
+    void (*measure_volume)(struct runtime *rt, const char *id, box_bytes_fn *fn, void *arg);
     /* Networks. They end with the driver: make and attach them again after a restart. NULL: see can_network. */
     /* address: of the network itself. ERR_CONFLICT: its range is in use, try another. */
     void (*net_create)(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);

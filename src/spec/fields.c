@@ -15,57 +15,83 @@
 
 /* --- lifecycle --- */
 
-/* The configuration of a sandbox. Numbers are clamped and values of the wrong type ignored: the contract's rule for
- * create. A template keeps any number, since create clamps what comes out of it. */
-#define CONFIG_NUMBER(name, help, type, min, max, from)                           \
-    {                                                                             \
-        name, help, type, FIELD_CLAMP | FIELD_LENIENT, min, max, .fallback = from \
+/* The configuration of a sandbox. Values of the wrong type are ignored and numbers may be any: a create moves them into
+ * their range, whose end is a setting (sandbox_config_bound()), and a template keeps them as they are. */
+#define CONFIG_NUMBER(name, help, type, from)                                                                       \
+    {                                                                                                               \
+        name, help, type, FIELD_CLAMP | FIELD_LENIENT, type == FIELD_INT ? 0 : -FIELDS_WHOLE_MAX, FIELDS_WHOLE_MAX, \
+            .fallback = from                                                                                        \
     }
-#define CONFIG_BOUNDED(name, help, type, least, most, note, row, from) \
-    CONFIG_NUMBER(name, help note(row), type, least(LIMIT_MIN(row)), most(LIMIT_MAX(row)), from)
-#define CONFIG_FIELDS(image_flags, image_from, least, most, note)                                                       \
+#define MOVED(row, setting) "; a create moves it into " LIMIT_MIN_TEXT(row) " to " setting
+/* What a sandbox does on its own. */
+#define SLEEP_ACTIONS "kill|stop|pause|hibernate"
+#define POLICY_FIELDS(action, again, resume)                                                                         \
+    { "onTimeout",                                                                                                   \
+      "What its expiry does: remove it, stop it, pause it or hibernate it",                                          \
+      FIELD_STR,                                                                                                     \
+      0,                                                                                                             \
+      1,                                                                                                             \
+      16,                                                                                                            \
+      SLEEP_ACTIONS,                                                                                                 \
+      action },                                                                                                      \
+        { "onIdle", "What its idle time does: the same choices", FIELD_STR, 0, 1, 16, SLEEP_ACTIONS, action },       \
+        { "restart",   "Whether it is restarted after a reboot of the host, a stop of the server or its own death",  \
+          FIELD_STR,   0,                                                                                            \
+          1,           16,                                                                                           \
+          "no|always", again },                                                                                      \
+    {                                                                                                                \
+        "autoResume", "Whether a call to it while it sleeps wakes it", FIELD_BOOL, FIELD_LENIENT, .fallback = resume \
+    }
+#define CONFIG_FIELDS(image_flags, image_from)                                                                          \
     { "image", "Image to start from", FIELD_STR, image_flags, 1, FIELDS_NAME_MAX, .fallback = image_from },             \
         { "name", "Name", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },                                 \
-        CONFIG_BOUNDED("timeout", "Time to live, seconds", FIELD_INT, least, most, note, TIMEOUT_S,                     \
-                       "III_DEFAULT_TIMEOUT"),                                                                          \
-        CONFIG_BOUNDED("memory", "Memory, MB", FIELD_INT, least, most, note, MEMORY_MB, "III_DEFAULT_MEMORY"),          \
-        CONFIG_BOUNDED("cpu", "CPUs", FIELD_NUM, least, most, note, CPU, "III_DEFAULT_CPU"),                            \
-        CONFIG_NUMBER("diskMb", "Size of its own disk, MB; 0: no own disk", FIELD_INT, 0, LIMIT_MAX(DISK_MB),           \
+        CONFIG_NUMBER("timeout", "Time to live, seconds" MOVED(TIMEOUT_S, "III_MAX_TIMEOUT"), FIELD_INT,                \
+                      "III_DEFAULT_TIMEOUT"),                                                                           \
+        CONFIG_NUMBER("memory", "Memory, MB" MOVED(MEMORY_MB, "III_MAX_MEMORY"), FIELD_INT, "III_DEFAULT_MEMORY"),      \
+        CONFIG_NUMBER("cpu", "CPUs" MOVED(CPU, "III_MAX_CPUS"), FIELD_NUM, "III_DEFAULT_CPU"),                          \
+        CONFIG_NUMBER("diskMb", "Size of its own disk, MB; 0: no own disk" MOVED(DISK_MB, "III_MAX_DISK"), FIELD_INT,   \
                       "III_DEFAULT_DISK"),                                                                              \
-        CONFIG_NUMBER("inodes", "Files and folders on that disk", FIELD_INT, 0, LIMIT_MAX(INODES),                      \
-                      LIMIT_DEFAULT_TEXT(INODES_PER_MB) " for each MB"),                                                \
-        CONFIG_BOUNDED("pids", "Processes and threads", FIELD_INT, least, most, note, PIDS, "III_PIDS_MAX"),            \
-        CONFIG_BOUNDED("openFiles", "Open files of one process", FIELD_INT, least, most, note, OPEN_FILES,              \
-                       "III_OPEN_FILES"),                                                                               \
-        CONFIG_BOUNDED("shmMb", "Size of /dev/shm, MB", FIELD_INT, least, most, note, SHM_MB, "III_SHM_MB"),            \
-        CONFIG_NUMBER("netMbps", "Network rate each way, Mbit/s; 0: no limit", FIELD_INT, 0, LIMIT_MAX(NET_MBPS),       \
-                      "III_NET_MBPS"),                                                                                  \
-        CONFIG_NUMBER("idleTimeout", "Idle time after which the sandbox is removed, seconds" note##_IDLE, FIELD_INT,    \
-                      1, most(LIMIT_MAX(TIMEOUT_S)), "none"),                                                           \
+        CONFIG_NUMBER("inodes",                                                                                         \
+                      "Files and folders on that disk" MOVED(INODES, LIMIT_MAX_TEXT(INODES_PER_MB) " for each MB"),     \
+                      FIELD_INT, LIMIT_DEFAULT_TEXT(INODES_PER_MB) " for each MB"),                                     \
+        CONFIG_NUMBER("pids", "Processes and threads" MOVED(PIDS, "III_MAX_PIDS"), FIELD_INT, "III_PIDS_MAX"),          \
+        CONFIG_NUMBER("openFiles", "Open files of one process" MOVED(OPEN_FILES, "III_MAX_OPEN_FILES"), FIELD_INT,      \
+                      "III_OPEN_FILES"),                                                                                \
+        CONFIG_NUMBER("shmMb", "Size of /dev/shm, MB" MOVED(SHM_MB, "III_MAX_SHM_MB"), FIELD_INT, "III_SHM_MB"),        \
+        CONFIG_NUMBER("netMbps", "Network rate each way, Mbit/s; 0: no limit" MOVED(NET_MBPS, "III_MAX_NET_MBPS"),      \
+                      FIELD_INT, "III_NET_MBPS"),                                                                       \
+        CONFIG_NUMBER("idleTimeout",                                                                                    \
+                      "Idle time after which onIdle is done, seconds; a create moves it into 1 to "                     \
+                      "III_MAX_TIMEOUT",                                                                                \
+                      FIELD_INT, "none"),                                                                               \
+        POLICY_FIELDS("kill", "no", "III_AUTO_RESUME"),                                                                 \
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
+        { "seccomp",                                                                                                    \
+          "System calls that programs may make: all but a deny list, or only an allow list",                            \
+          FIELD_STR,                                                                                                    \
+          0,                                                                                                            \
+          1,                                                                                                            \
+          16,                                                                                                           \
+          "default|strict",                                                                                             \
+          .fallback = "III_SECCOMP" },                                                                                  \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
         { "metadata", "Strings stored with the sandbox", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },            \
     {                                                                                                                   \
         "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
     }
-#define AS_GIVEN(x) x
-#define ZERO(x)     0
-#define WHOLE(x)    FIELDS_WHOLE_MAX
-#define NO_NOTE(row)
-#define NO_NOTE_IDLE
-#define AT_CREATE(row) "; a create moves it into " SPAN(row)
-#define AT_CREATE_IDLE "; a create moves it into 1 to " LIMIT_MAX_TEXT(TIMEOUT_S)
 
 const struct field fields_lifecycle_create[] = {
-    CONFIG_FIELDS(0, "III_DEFAULT_IMAGE", AS_GIVEN, AS_GIVEN, NO_NOTE),
+    CONFIG_FIELDS(0, "III_DEFAULT_IMAGE"),
     { "backend", "Isolation backend, one that III_BACKENDS allows", FIELD_STR, 0, 1, 32,
       .fallback = "III_ISOLATION_BACKEND" },
     { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
       .ref = REF_TEMPLATE_NAME },
+    { "ifExists", "When the caller has a sandbox of that name: create another one, or connect to it", FIELD_STR, 0, 1,
+      16, "create|connect", "create" },
     END,
 };
-static const struct field config_members[] = { CONFIG_FIELDS(REQ, NULL, ZERO, WHOLE, AT_CREATE), END };
+static const struct field config_members[] = { CONFIG_FIELDS(REQ, NULL), END };
 
 const struct field fields_lifecycle_list[] = {
     { "status", "Only sandboxes with this status", FIELD_STR, 0, 0, LIMIT_MAX(SHORT_BYTES) },
@@ -73,14 +99,37 @@ const struct field fields_lifecycle_list[] = {
     { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, RANGE(PAGE_SIZE),
       .fallback = LIMIT_DEFAULT_TEXT(PAGE_SIZE) },
     { "metadata", "Only sandboxes with all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
-    { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
+    { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
+      .ref = REF_SANDBOX_FILTER },
     END,
 };
 const struct field fields_lifecycle_id[] = { FIELDS_ID, END };
+const struct field fields_lifecycle_policy[] = {
+    FIELDS_ID,
+    { "idleTimeout", "Idle time after which onIdle is done, seconds; 0: none", FIELD_INT, 0, 0, LIMIT_MAX(TIMEOUT_S),
+      .fallback = "as it is", SPEC_CEILING(max_timeout_s) },
+    POLICY_FIELDS("as it is", "as it is", "as it is"),
+    END,
+};
 const struct field fields_lifecycle_renew[] = {
     FIELDS_ID,
-    { "expiresAt", "New expiry, milliseconds since the epoch; moved into " SPAN(TIMEOUT_S) " s from now", FIELD_INT,
-      REQ | FIELD_CLAMP, 0, FIELDS_WHOLE_MAX },
+    { "expiresAt",
+      "New expiry, milliseconds since the epoch; moved into " LIMIT_MIN_TEXT(
+          TIMEOUT_S) " to III_MAX_TIMEOUT s from now",
+      FIELD_INT, REQ | FIELD_CLAMP, 0, FIELDS_WHOLE_MAX },
+    END,
+};
+#define NEW_LIMIT(name, help, type)                                                                 \
+    {                                                                                               \
+        name, help, type, FIELD_CLAMP, type == FIELD_INT ? 0 : -FIELDS_WHOLE_MAX, FIELDS_WHOLE_MAX, \
+            .fallback = "unchanged"                                                                 \
+    }
+const struct field fields_lifecycle_resize[] = {
+    FIELDS_ID,
+    NEW_LIMIT("memory", "Memory, MB; moved into " LIMIT_MIN_TEXT(MEMORY_MB) " to III_MAX_MEMORY", FIELD_INT),
+    NEW_LIMIT("cpu", "CPUs; moved into " LIMIT_MIN_TEXT(CPU) " to III_MAX_CPUS", FIELD_NUM),
+    NEW_LIMIT("pids", "Processes and threads; moved into " LIMIT_MIN_TEXT(PIDS) " to III_MAX_PIDS", FIELD_INT),
+    NEW_LIMIT("diskMb", "Size of its own disk, MB, not less than it has; at most III_MAX_DISK", FIELD_INT),
     END,
 };
 const struct field fields_lifecycle_clone[] = {
@@ -91,8 +140,8 @@ const struct field fields_lifecycle_clone[] = {
 
 const struct field fields_lifecycle_fork[] = {
     FIELDS_ID,
-    { "count", "Number of sandboxes, at most III_MAX_FORK", FIELD_INT, 0, RANGE(FORK),
-      .fallback = LIMIT_DEFAULT_TEXT(FORK) },
+    { "count", "Number of sandboxes", FIELD_INT, 0, RANGE(FORK), .fallback = LIMIT_DEFAULT_TEXT(FORK),
+      SPEC_CEILING(max_fork) },
     { "name", "Name of the new sandbox; several are called name-1, name-2, …", FIELD_STR, 0, 1, FIELDS_NAME_MAX - 5,
       .fallback = "the new ids" },
     END,
@@ -104,21 +153,53 @@ const struct field fields_lifecycle_fork[] = {
     {                                                                                                                  \
         "command", "Shell command, or an array that is run without a shell", FIELD_COMMAND, REQ, 1, FIELDS_COMMAND_MAX \
     }
-#define COMMAND_TIMEOUT                                                                                               \
-    {                                                                                                                 \
-        "timeout", "Timeout, seconds; at most III_MAX_CMD_TIMEOUT", FIELD_INT, FIELD_CLAMP, RANGE(COMMAND_TIMEOUT_S), \
-            .fallback = "III_MAX_CMD_TIMEOUT"                                                                         \
+#define COMMAND_TIMEOUT                                                                  \
+    {                                                                                    \
+        "timeout", "Timeout, seconds", FIELD_INT, FIELD_CLAMP, RANGE(COMMAND_TIMEOUT_S), \
+            .fallback = "III_MAX_CMD_TIMEOUT", SPEC_CEILING(max_cmd_timeout_s)           \
+    }
+
+/* Where, with what and as whom a command runs. */
+#define COMMAND_SETTING                                                                                      \
+    { "cwd",           "Absolute working folder inside the sandbox", FIELD_STR, 0, 1,                        \
+      FIELDS_PATH_MAX, .fallback = "the sandbox's workdir" },                                                \
+        { "env", "Variables added to the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },             \
+    {                                                                                                        \
+        "user", "User inside the sandbox: a name or uid, or with a group name:group, uid:gid", FIELD_STR, 0, \
+            RANGE(USER_BYTES), .fallback = "the image's"                                                     \
+    }
+#define ENCODING(name, help)                                   \
+    {                                                          \
+        name, help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8" \
     }
 
 const struct field fields_exec_run[] = {
     FIELDS_ID,
     COMMAND,
     COMMAND_TIMEOUT,
-    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
-      .fallback = "the sandbox's workdir" },
+    COMMAND_SETTING,
+    { "stdin", "Standard input; what is larger goes into a file, or to exec::input", FIELD_STR, FIELD_BYTES, 0,
+      FIELDS_INPUT_MAX, .fallback = "empty" },
+    ENCODING("stdinEncoding", "Encoding of stdin"),
     END,
 };
-const struct field fields_exec_background[] = { FIELDS_ID, COMMAND, END };
+const struct field fields_exec_attach_plan[] = {
+    { "command", "Shell command, or an array that is run without a shell", FIELD_COMMAND, 0, 1, FIELDS_COMMAND_MAX,
+      .fallback = "/bin/sh" },
+    { "subsystem", "Without command: sftp serves SFTP on standard input and output", FIELD_STR, 0, 1, 16, "sftp",
+      "none" },
+    { "imageCommand", "Without command: the image's own, if it has one", FIELD_BOOL, 0, .fallback = "false" },
+    COMMAND_SETTING,
+    { "timeout", "Timeout, seconds", FIELD_NUM, 0, 0.001, LIMIT_MAX(COMMAND_TIMEOUT_S), .fallback = "none" },
+    { "stdin", "Keep standard input open", FIELD_BOOL, 0, .fallback = "whether there is a terminal" },
+    { "tty", "Run it on a terminal", FIELD_BOOL, 0, .fallback = "false" },
+    { "cols", "Columns of the terminal", FIELD_INT, 0, RANGE(TERMINAL_COLS),
+      .fallback = LIMIT_DEFAULT_TEXT(TERMINAL_COLS) },
+    { "rows", "Rows of the terminal", FIELD_INT, 0, RANGE(TERMINAL_ROWS),
+      .fallback = LIMIT_DEFAULT_TEXT(TERMINAL_ROWS) },
+    END,
+};
+const struct field fields_exec_background[] = { FIELDS_ID, COMMAND, COMMAND_SETTING, END };
 const struct field fields_exec_background_id[] = { FIELDS_PATH_PART("id", "Id of the background command", REF_EXEC),
                                                    END };
 const struct field fields_exec_background_logs[] = {
@@ -129,19 +210,13 @@ const struct field fields_exec_background_logs[] = {
 
 #define SIGNALS "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT"
 #define EXEC_ID FIELDS_PATH_PART("execId", "Id of the command", REF_EXEC)
-#define ENCODING(help)                                               \
-    {                                                                \
-        "encoding", help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8" \
-    }
 
 const struct field fields_durable_start[] = {
-    FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX),
+    FIELDS_ID,
     COMMAND,
     { "execId", "Id for the command: " SPAN(EXEC_ID_BYTES) " letters, digits, _ - .", FIELD_STR, 0,
       RANGE(EXEC_ID_BYTES), .fallback = "a new one", .ref = REF_FILTER },
-    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
-      .fallback = "the sandbox's workdir" },
-    { "env", "Variables added to the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    COMMAND_SETTING,
     { "timeout", "Timeout, seconds", FIELD_INT, 0, RANGE(COMMAND_TIMEOUT_S), .fallback = "none" },
     { "stdin", "Keep standard input open for exec::input", FIELD_BOOL, 0, .fallback = "false" },
     END,
@@ -151,13 +226,13 @@ const struct field fields_durable_output[] = {
     EXEC_ID,
     { "offset", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
     { "follow", "Stream events until the command exits", FIELD_BOOL, 0, .fallback = "false" },
-    ENCODING("Encoding of the output"),
+    ENCODING("encoding", "Encoding of the output"),
     END,
 };
 const struct field fields_durable_input[] = {
     EXEC_ID,
     { "data", "Data to write", FIELD_STR, FIELD_BYTES, 0, FIELDS_INPUT_MAX, .fallback = "nothing" },
-    ENCODING("Encoding of data"),
+    ENCODING("encoding", "Encoding of data"),
     { "close", "Close standard input afterwards", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -214,8 +289,8 @@ const struct field fields_files_upload[] = {
     END,
 };
 const struct field fields_files_list[] = {
-    FIELDS_ID,
-    { "path", "Folder", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" },
+    FIELDS_ID,    { "path", "Folder", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" },
+    LIMIT(FILES), OFFSET,
     END,
 };
 const struct field fields_files_search[] = {
@@ -244,6 +319,48 @@ const struct field fields_files_chmod[] = {
     FIELDS_ID,
     FILE_PATH,
     { "mode", "3 or 4 octal digits, or one clause like u+x", FIELD_STR, REQ, 1, 16 },
+    END,
+};
+
+#define CONDITION(name, help)                                 \
+    {                                                         \
+        name, help, FIELD_STR, FIELD_HEADER, 0, CONDITION_MAX \
+    }
+#define CONDITION_MAX   8192 /* bytes of a header that names ETags or a range; the server takes heads of 64 KiB */
+#define CONTENT_FORMATS "tar|tar.gz|tar.zst|zip"
+const struct field fields_content_read[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "format", "The file or folder as an archive of this format", FIELD_STR, 0, 1, 8, CONTENT_FORMATS },
+    CONDITION("ifMatch", "ETags, or *: 412 unless the file has one of them"),
+    CONDITION("ifNoneMatch", "ETags, or *: 304 if the file has one of them"),
+    CONDITION("range", "bytes=FIRST-LAST, bytes=FIRST- or bytes=-COUNT: a part of it, with 206"),
+    CONDITION("ifRange", "An ETag: the range counts only if the file still has it"),
+    END,
+};
+const struct field fields_content_write[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "format", "The body is an archive of this format, to be unpacked into the folder at path", FIELD_STR, 0, 1, 8,
+      CONTENT_FORMATS },
+    { "mode", "3 or 4 octal digits", FIELD_STR, 0, 3, 4, .fallback = "that of the old file, or 0644" },
+    { "maxBytes", "413 if the body is longer; the old file stays", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX },
+    CONDITION("ifMatch", "ETags, or *: 412 unless the file has one of them"),
+    CONDITION("ifNoneMatch", "ETags, or *: 412 if the file has one of them; * writes only a new file"),
+    { "content", "The bytes: a channel that the function reads", FIELD_OBJ, FIELD_CHANNEL, 0, 8 },
+    END,
+};
+
+const struct field fields_files_sign[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "method", "get: the URL downloads; put: it uploads", FIELD_STR, 0, 0, 3, "get|put", "get" },
+    { "ttl", "How long the URL is valid, seconds", FIELD_INT, 0, RANGE(FILE_LINK_TTL_S),
+      .fallback = LIMIT_DEFAULT_TEXT(FILE_LINK_TTL_S) },
+    { "once", "Whether the first request uses it up", FIELD_BOOL, 0, .fallback = "false" },
+    { "maxBytes", "Longest body of an upload, bytes", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX },
+    { "contentType", "Content-Type that the upload must have", FIELD_STR, 0, RANGE(MEDIA_TYPE_BYTES) },
+    { "format", "Download the file or folder as an archive of this format", FIELD_STR, 0, 1, 8, CONTENT_FORMATS },
     END,
 };
 
@@ -347,7 +464,7 @@ const struct field fields_snapshots_restore[] = {
     END,
 };
 /* They outlive their sandbox, so its id may be one that is gone. */
-const struct field fields_snapshots_list[] = { FIELDS_PATH_PART("id", "Sandbox id", REF_FILTER), END };
+const struct field fields_snapshots_list[] = { FIELDS_PATH_PART("id", FIELDS_SANDBOX, REF_SANDBOX_FILTER), END };
 const struct field fields_snapshots_id[] = { FIELDS_PATH_PART("snapshotId", "Snapshot id", REF_SNAPSHOT), END };
 const struct field fields_snapshots_clone[] = {
     FIELDS_PATH_PART("snapshotId", "Snapshot id", REF_SNAPSHOT),
@@ -377,6 +494,17 @@ const struct field fields_ports_expose[] = {
     { "hostPort", "Port of the host; 0 picks a free one", FIELD_INT, 0, 0, LIMIT_MAX(PORT),
       .fallback = "containerPort" },
     { "protocol", "Protocol", FIELD_STR, 0, 1, 8, "tcp|udp", "tcp" },
+    END,
+};
+const struct field fields_ports_preview[] = {
+    FIELDS_ID,
+    { "port", "Port inside the sandbox; it need not be exposed", FIELD_INT, REQ, RANGE(PORT) },
+    { "public", "Whether anyone who can reach this server may open it; remembered", FIELD_BOOL, 0,
+      .fallback = "false" },
+    { "rewriteHost", "Whether the server inside sees Host and Origin as localhost:port; remembered", FIELD_BOOL, 0,
+      .fallback = "false" },
+    { "ttl", "How long the signed link and its cookie are valid, seconds", FIELD_INT, 0, RANGE(PREVIEW_TTL_S),
+      .fallback = LIMIT_DEFAULT_TEXT(PREVIEW_TTL_S) },
     END,
 };
 const struct field fields_ports_unexpose[] = {
@@ -443,7 +571,8 @@ const struct field fields_interpreter_install[] = {
     END,
 };
 
-#define CONTEXT_ID FIELDS_PATH_PART("contextId", "Context id", REF_INNER)
+#define CONTEXT_ID \
+    FIELDS_PATH_PART("contextId", "Context id; python or javascript: the sandbox's default context", REF_INNER)
 const struct field fields_interpreter_context_create[] = {
     FIELDS_ID,
     { "language", "Language", FIELD_STR, 0, 1, 32, "python|javascript", "python" },
@@ -460,7 +589,7 @@ const struct field fields_interpreter_context_execute[] = {
 /* --- events, traces, streams, alerts --- */
 
 const struct field fields_events_history[] = {
-    { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
+    { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_SANDBOX_FILTER },
     { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
     LIMIT(ENTRIES),
     OFFSET,
@@ -468,12 +597,12 @@ const struct field fields_events_history[] = {
 };
 const struct field fields_events_publish[] = {
     { "topic", "Topic", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
+    { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SANDBOX_FILTER },
     { "data", "Data of the event", FIELD_OBJ, 0, 0, FIELDS_LIST_MAX, .fallback = "{}" },
     END,
 };
 const struct field fields_observability_traces[] = {
-    { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
+    { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_SANDBOX_FILTER },
     { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
     LIMIT(TRACE_ENTRIES),
     OFFSET,
@@ -504,7 +633,7 @@ const struct field fields_streams_events[] = {
 };
 const struct field fields_alerts_set[] = {
     FIELDS_ID,
-    { "metric", "Metric to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids" },
+    { "metric", "Metric to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids|deniedCalls" },
     { "threshold", "Percent for cpu and memory (" SPAN(ALERT_PERCENT) "), a count for pids (" SPAN(ALERT_PIDS) ")",
       FIELD_NUM, REQ, LIMIT_MIN(ALERT_PERCENT), LIMIT_MAX(ALERT_PIDS) },
     { "action", "Action when the threshold is reached", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
@@ -517,7 +646,7 @@ const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(ENTRIES), END };
 
 const struct field fields_networks_create[] = {
     { "name", "Name, not used by another network", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "driver", "Driver", FIELD_STR, 0, 1, LIMIT_MAX(SHORT_BYTES), .fallback = "bridge" },
+    { "driver", "Driver; there is one", FIELD_STR, 0, 1, LIMIT_MAX(SHORT_BYTES), .fallback = "bridge" },
     END,
 };
 const struct field fields_networks_id[] = { FIELDS_PATH_PART("networkId", "Network id", REF_NETWORK), END };
@@ -544,7 +673,8 @@ const struct field fields_egress_set[] = {
 };
 const struct field fields_volumes_create[] = {
     { "name", "Name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, RANGE(SHORT_BYTES) },
+    { "driver", "Driver; there is one", FIELD_STR, 0, RANGE(SHORT_BYTES), .fallback = "local" },
+    { "sizeMb", "Size, MB, at most III_MAX_DISK; III_VOLUME_MB when it is not given", FIELD_INT, 0, RANGE(DISK_MB) },
     END,
 };
 const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME), END };
@@ -566,9 +696,14 @@ const struct field fields_tokens_create[] = {
     { "role", "Role of the token", FIELD_STR, 0, 1, 16, "admin|user|read-only", "user" },
     { "tenant", "Tenant whose objects it sees: letters, digits and ._-; * with read-only for all tenants", FIELD_STR, 0,
       RANGE(TENANT_BYTES), .fallback = "a user's own id" },
+    { "sandbox", "The one sandbox that it is for: id, or name; its tenant is the token's", FIELD_STR, 0, 1,
+      FIELDS_NAME_MAX, .fallback = "all of its tenant", .ref = REF_SANDBOX },
+    { "operations", "What it may call: groups (exec, files) and ids of operations", FIELD_STR_LIST, 0,
+      RANGE(TOKEN_OPERATIONS), .fallback = "all of its role", .entry_max = LIMIT_MAX(OPERATION_BYTES) },
     { "expires", "Expiry, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "never" },
     { "quota",
-      "Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited",
+      "Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, webhooks, diskMb, requestsPerMinute. Missing ones "
+      "are unlimited",
       FIELD_OBJ, 0, 0, 16, .fallback = "none" },
     END,
 };

@@ -16,7 +16,11 @@
     {                                                                                        \
         name, help, FIELD_STR, FIELD_REQUIRED | FIELD_PATH, 1, FIELDS_NAME_MAX, .ref = whose \
     }
-#define FIELDS_ID FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX)
+#define FIELDS_SANDBOX "Sandbox: its id, UUID, name, or the beginning of its id"
+#define FIELDS_ID      FIELDS_PATH_PART("id", FIELDS_SANDBOX, REF_SANDBOX)
+
+/* The first message of exec::attach, which is in no query. */
+extern const struct field fields_exec_attach_plan[];
 
 #define OP(id, fn, method, path, fields, reply, flags, help) extern const struct field fields[];
 #define OPS_REST_END

@@ -107,10 +107,11 @@ json_t *spec_field_schema(const struct field *f)
     json_t *s = type_schema(f), *fallback = default_of(f);
     CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
     (void)buf_add_str(&text, f->help); /* rows are short: a test reads every one back */
-    if (f->flags & FIELD_CLAMP && f->type == FIELD_INT && f->max < 1e15)
-        (void)buf_addf(&text, " (moved into %.0f to %.0f)", f->min, f->max);
+    const char *setting = spec_ceiling(f);
+    if (setting)
+        (void)buf_addf(&text, f->flags & FIELD_CLAMP ? " (moved into %g to %s)" : " (%g to %s)", f->min, setting);
     else if (f->flags & FIELD_CLAMP && f->max < 1e15)
-        (void)buf_addf(&text, " (moved into %g to %g)", f->min, f->max);
+        (void)buf_addf(&text, " (moved into %.16g to %.16g)", f->min, f->max);
     if (f->fallback && !fallback)
         (void)buf_addf(&text, "; default: %s", f->fallback);
     (void)json_object_set_new(s, "description", json_string(buf_text(&text)));
@@ -144,18 +145,20 @@ static bool has_body(const struct op *op)
 /* Everything may come in the query or the body; the document shows one place for each field. */
 static bool is_in_body(const struct op *op, const struct field *f)
 {
-    return !(f->flags & FIELD_PATH) && has_body(op);
+    return !(f->flags & FIELD_PATH) && has_body(op) && !(op->flags & OP_RAW_BODY);
 }
 
 static void add_parameters(const struct op *op, json_t *to)
 {
     json_t *list = json_array();
     for (const struct field *f = op->fields; f->name; f++) {
-        if (is_in_body(op, f))
+        if (is_in_body(op, f) || f->flags & FIELD_CHANNEL)
             continue;
-        bool is_path = f->flags & FIELD_PATH;
-        json_t *one = json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "in", is_path ? "path" : "query", "required",
-                                (f->flags & FIELD_REQUIRED) != 0, "description", f->help);
+        const char *where = f->flags & FIELD_PATH ? "path" : f->flags & FIELD_HEADER ? "header" : "query";
+        char name[SPEC_HEADER_MAX];
+        spec_header_name(f, name);
+        json_t *one = json_pack("{s:s, s:s, s:b, s:s}", "name", f->flags & FIELD_HEADER ? name : f->name, "in", where,
+                                "required", (f->flags & FIELD_REQUIRED) != 0, "description", f->help);
         if (f->type == FIELD_STR || f->type == FIELD_INT || f->type == FIELD_NUM || f->type == FIELD_BOOL)
             (void)json_object_set_new(one, "schema", spec_field_schema(f));
         else /* JSON text in the query */
@@ -207,6 +210,11 @@ static void allow_null_members(json_t *schema)
 
 static void add_body(const struct op *op, json_t *to)
 {
+    if (op->flags & OP_RAW_BODY) {
+        (void)json_object_set_new(to, "requestBody",
+                                  json_pack("{s:b, s:{s:{}}}", "required", 1, "content", "application/octet-stream"));
+        return;
+    }
     JSON_OWNED schema = object_schema(op->fields);
     json_t *required = json_object_get(schema, "required");
     for (const struct field *f = op->fields; f->name; f++) {
@@ -245,36 +253,48 @@ static bool has_parameter(const struct op *op)
     return false;
 }
 
+static bool names_object(const struct op *op)
+{
+    for (const struct field *f = op->fields; f->name; f++)
+        if (f->ref != REF_NONE)
+            return true;
+    return false;
+}
+
 static bool can_answer(const struct op *op, enum err_code code)
 {
     switch (code) {
-    case ERR_INVALID:
-        return op->fields->name != NULL;
     case ERR_UNAUTHORIZED:
     case ERR_FORBIDDEN:
     case ERR_RATE_LIMITED:
         return !(op->flags & OP_NO_AUTH);
     case ERR_NOT_FOUND:
-        return has_path_field(op) || op->flags & OP_MUTATES;
-    case ERR_CONFLICT:
-        return has_path_field(op) || op->flags & OP_MUTATES;
+        return has_path_field(op) || op->flags & OP_MUTATES || strcmp(op->reply, "ImageVerification") == 0;
+    case ERR_CONFLICT: /* also a name or the beginning of an id that several have */
+        return has_path_field(op) || op->flags & OP_MUTATES || names_object(op);
     case ERR_GONE: /* a log forgets its oldest bytes */
         return strcmp(op->reply, "ExecOutput") == 0 || strcmp(op->reply, "BackgroundLogs") == 0;
     case ERR_TOO_LARGE:
-        return has_body(op);
+        return has_body(op) && !(op->flags & OP_RAW_BODY);
+    case ERR_UNMET:
+        return op->flags & (OP_RAW_BODY | OP_NOT_JSON);
+    case ERR_RANGE:
+        return op->flags & OP_NOT_JSON;
     case ERR_UNSUPPORTED:
         return op->flags & OP_BACKEND || (op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC));
     case ERR_TIMEOUT:
         return op->flags & OP_SANDBOX;
+    case ERR_INVALID: /* what would be a warning */
     case ERR_INTERNAL:
     case ERR_CAPACITY:
         return true;
     case ERR_NONE:
     case ERR_METHOD:
     case ERR_UPSTREAM:
-    case ERR_NO_SPACE:
     case ERR_COUNT:
         break;
+    case ERR_NO_SPACE:
+        return op->flags & OP_RAW_BODY;
     }
     return false;
 }
@@ -292,14 +312,41 @@ static json_t *event_schema(json_t *ref)
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
 }
 
-static json_t *responses_of(const struct op *op)
+/* A reply of bytes: what it says about the file is in its headers. */
+static json_t *bytes_response(const char *description)
 {
+    static const char *const headers[][2] = {
+        { "ETag", "Version of the file" },
+        { "Last-Modified", "When it was last changed" },
+        { "Accept-Ranges", "bytes" },
+        { "X-File-Mode", "Its mode, as octal digits" },
+    };
+    json_t *all = json_object();
+    for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
+        (void)json_object_set_new(
+            all, headers[i][0], json_pack("{s:s, s:{s:s}}", "description", headers[i][1], "schema", "type", "string"));
+    return json_pack("{s:s, s:o, s:{s:{}, s:{}}}", "description", description, "headers", all, "content",
+                     "application/octet-stream", "application/x-tar");
+}
+
+static json_t *success_of(const struct op *op)
+{
+    if (op->flags & OP_NOT_JSON)
+        return json_pack("{s:o, s:o, s:{s:s}}", "200", bytes_response("The bytes of the file"), "206",
+                         bytes_response("A range of them"), "304", "description",
+                         "The file has an ETag of If-None-Match");
     const char *type = op->flags & OP_STREAM ? "text/event-stream" : "application/json";
     const struct schema *s = schemas_rows;
     while (s->name && strcmp(s->name, op->reply) != 0)
         s++;
     json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content",
                             type, "schema", op->flags & OP_STREAM ? event_schema(reply_ref(op)) : reply_ref(op));
+    return all;
+}
+
+static json_t *responses_of(const struct op *op)
+{
+    json_t *all = success_of(op);
     if (op->flags & OP_MAY_STREAM) { /* answers with its reply unless asked for events: a <reply>Event each */
         json_t *ref = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%sEvent", op->reply));
         (void)json_object_set_new(json_object_get(json_object_get(all, "200"), "content"), "text/event-stream",
@@ -391,6 +438,8 @@ static json_t *error_responses(void)
         [ERR_METHOD] = "The path takes other methods; see the Allow header",
         [ERR_CONFLICT] = "Not possible in the present state",
         [ERR_GONE] = "It is gone",
+        [ERR_UNMET] = "The file is not in the state that If-Match or If-None-Match wants",
+        [ERR_RANGE] = "The range lies outside of the file; see the Content-Range header",
         [ERR_TOO_LARGE] = "The body is larger than the server takes",
         [ERR_RATE_LIMITED] = "Too many requests (see the Retry-After header), or a quota is used up",
         [ERR_INTERNAL] = "The server or the sandbox failed",
@@ -412,19 +461,36 @@ static json_t *error_responses(void)
     return all;
 }
 
+/* Any reply that is an object may come with warnings. */
+static void add_warnings(json_t *schemas)
+{
+    for (int i = 0; i < OP_COUNT; i++) {
+        const struct op *op = &spec_ops[i];
+        if (!(op->flags & OP_STREAM) && spec_reply_is_object(op))
+            (void)json_object_set_new(json_object_get(json_object_get(schemas, op->reply), "properties"), "warnings",
+                                      json_pack("{s:s, s:{s:s}, s:s}", "type", "array", "items", "type", "string",
+                                                "description",
+                                                "Fields of the request that were ignored or changed, and why"));
+    }
+}
+
 json_t *spec_openapi(const char *prefix, const char *version)
 {
     json_t *schemas = json_deep_copy(schemas_all());
+    add_warnings(schemas);
     json_t *components = json_pack("{s:o, s:o, s:{s:{s:s, s:s}}}", "schemas", schemas, "responses", error_responses(),
                                    "securitySchemes", "bearer", "type", "http", "scheme", "bearer");
     return json_pack(
-        "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:{s:o}, s:o, s:o}", "openapi", "3.1.0", "info",
+        "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:{s:o, s:o}, s:o, s:o}", "openapi", "3.1.0", "info",
         "title", "iii-sandbox", "version", version, "description",
         "Isolated sandboxes for untrusted code. Fields may come in the query string or in a JSON body; null "
-        "counts as absent and unknown fields are ignored. A JSON body with an integer that does not fit into 64 bits "
+        "counts as absent. Unknown fields are ignored, and numbers out of a range that says so are moved into it: the "
+        "reply names both in its member `warnings`, or in the header Iii-Warnings (a JSON array of strings) when it is "
+        "not an object. With the header `Prefer: handling=strict` they are errors (400). A JSON body with an integer "
+        "that does not fit into 64 bits "
         "(signed) or a key with a NUL character, wherever it is, is rejected with 400; so is a text with a NUL "
         "character, except for contents of files and input of commands.",
         "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "x-websockets", "terminal",
-        json_sprintf("/%s/sandboxes/{id}/terminal/{sessionId}/ws", prefix), "paths", paths_of(prefix), "components",
-        components);
+        json_sprintf("/%s/sandboxes/{id}/terminal/{sessionId}/ws", prefix), "exec",
+        json_sprintf("/%s/sandboxes/{id}/exec/attach", prefix), "paths", paths_of(prefix), "components", components);
 }

@@ -158,3 +158,11 @@ const json_t *spec_schema(const char *name)
 {
     return json_object_get(schemas_all(), name);
 }
+
+bool spec_reply_is_object(const struct op *op)
+{
+    const struct schema *s = schemas_rows;
+    while (s->name && strcmp(s->name, op->reply) != 0)
+        s++;
+    return *(s->name ? s->shape : op->reply) == '{';
+}

@@ -4,29 +4,53 @@
  * check_fields() takes each field of the row; check_value() selects the function of its type. Each returns a verdict
  * and possibly a value that replaces the given one: "12" becomes 12 where a number is meant, a clamped number is moved
  * into its range, a lenient field of the wrong type and a null are removed. Objects and lists with members recurse. The
- * first value that fails ends the check, and err names field, value and limit; members that are not fields stay. */
+ * first value that fails ends the check, and err names field, value and limit; members that are not fields stay.
+ *
+ * What was clamped, dropped or is not a field becomes a warning. A request without any costs one comparison: that of
+ * the object's size with the number of fields found in it. */
 #include "spec/spec.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
+#include "base/warnings.h"
 #include "spec/fields.h"
 
-#define KEY_MAX   LIMIT_MAX(NAME_BYTES) /* of a key in FIELD_STR_MAP */
-#define WORDS_MAX LIMIT_MAX(COMMAND_WORDS)
-#define SHOWN     40 /* bytes of a refused value that go into the message */
+#define KEY_MAX     LIMIT_MAX(NAME_BYTES) /* of a key in FIELD_STR_MAP */
+#define WORDS_MAX   LIMIT_MAX(COMMAND_WORDS)
+#define SHOWN       40  /* bytes of a refused value that go into the message */
+#define WHERE_MAX   256 /* bytes of "rules[3].action" */
+#define GUESSES_MAX 64  /* names that are compared with a missing one */
 
 /* What a check of one value came to. */
 enum verdict { FINE, REFUSED, WRONG_TYPE };
 
+/* One object of the request, and the field that it is the value of. */
+struct place {
+    const struct place *in; /* NULL: the request itself */
+    const struct field *field;
+    ssize_t index; /* in a list; -1: not in one */
+};
+
+/* One check: what it goes by, and what it tells. */
+struct check {
+    const struct settings *settings; /* or NULL */
+    json_t **warnings;               /* or NULL */
+    const struct place *place;
+    struct err *err;
+};
+
 const struct op spec_ops[OP_ALL] = {
 #define OP(id, fn, method, path, fields, reply, flags, help) \
-    [OP_ID_##id] = { #id, fn, method, path, fields, reply, flags, help },
+    [OP_ID_##id] = { #id, fn, method, path, fields, reply, flags, help, OP_GROUP },
 #define OPS_REST_END
 #include "spec/ops.def"
 };
@@ -44,11 +68,78 @@ static const char *const type_names[] = {
     [FIELD_ANY] = "any value",
 };
 
+/* --- warnings --- */
+
+/* "rules[3].": what stands before the names of the fields of this object. */
+static void add_place(struct buf *to, const struct place *at)
+{
+    if (!at)
+        return;
+    add_place(to, at->in);
+    (void)(at->index < 0 ? buf_addf(to, "%s.", at->field->name) : buf_addf(to, "%s[%zd].", at->field->name, at->index));
+}
+
+/* text begins with the name of a field. */
+static void warn_here(const struct check *k, const char *text)
+{
+    CLEANUP(buf_done) struct buf where = BUF_INIT(WHERE_MAX); /* tables nest a few names, which are short */
+    if (!k->warnings)
+        return;
+    add_place(&where, k->place);
+    warnings_add(k->warnings, "%s%s", buf_text(&where), text);
+}
+
+static const struct field *field_named(const struct field *fields, const char *name)
+{
+    for (const struct field *f = fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+/* The engine adds the second one to what a worker sends. */
+static bool is_unknown(const struct field *fields, const char *name)
+{
+    return !field_named(fields, name) && strcmp(name, "_caller_worker_id") != 0;
+}
+
+static void warn_unknown(const struct check *k, const struct field *fields, const json_t *obj)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)obj, name, value)
+    {
+        struct nearest near = { .name = name };
+        CLEANUP(buf_done) struct buf where = BUF_INIT(WHERE_MAX);
+        if (!is_unknown(fields, name))
+            continue;
+        if (json_array_size(*k->warnings) > WARNINGS_MAX)
+            break; /* none is added any more */
+        for (const struct field *f = fields; f->name; f++)
+            nearest_offer(&near, f->name);
+        add_place(&where, k->place);
+        (void)buf_addf(&where, "%.*s", SHOWN, name);
+        warnings_add_unknown(k->warnings, "field", buf_text(&where), near.found);
+    }
+}
+
 /* --- texts --- */
 
 static bool has_nul(const json_t *text)
 {
     return memchr(json_string_value(text), '\0', json_string_length(text)) != NULL;
+}
+
+void spec_header_name(const struct field *f, char out[SPEC_HEADER_MAX])
+{
+    size_t n = 0;
+    for (const char *at = f->name; *at && n + 2 < SPEC_HEADER_MAX; at++) {
+        bool is_capital = *at >= 'A' && *at <= 'Z';
+        if (is_capital)
+            out[n++] = '-';
+        out[n++] = at == f->name ? (char)(*at & ~0x20) : *at;
+    }
+    out[n] = '\0';
 }
 
 bool spec_is_choice(const char *choices, const char *text)
@@ -63,6 +154,20 @@ bool spec_is_choice(const char *choices, const char *text)
     return false;
 }
 
+static void no_choice(const struct field *f, const char *text, struct err *err)
+{
+    struct nearest near = { .name = text };
+    for (const char *at = f->choices; *at;) {
+        char known[NEAREST_MAX];
+        size_t len = strcspn(at, "|");
+        (void)snprintf(known, sizeof(known), "%.*s", (int)len, at);
+        nearest_offer(&near, known);
+        at += len + (at[len] == '|');
+    }
+    (void)err_set(err, ERR_INVALID, 0, "%s: \"%.*s\" is none of %s%s%s%s", f->name, SHOWN, text, f->choices,
+                  *near.found ? "; did you mean \"" : "", near.found, *near.found ? "\"?" : "");
+}
+
 static enum verdict check_str(const struct field *f, const json_t *v, struct err *err)
 {
     if (!json_is_string(v))
@@ -75,8 +180,7 @@ static enum verdict check_str(const struct field *f, const json_t *v, struct err
     else if (n < f->min || n > f->max)
         (void)err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %.0f to %.0f", f->name, n, f->min, f->max);
     else if (f->choices && !spec_is_choice(f->choices, json_string_value(v)))
-        (void)err_set(err, ERR_INVALID, 0, "%s: \"%.*s\" is none of %s", f->name, SHOWN, json_string_value(v),
-                      f->choices);
+        no_choice(f, json_string_value(v), err);
     else
         return FINE;
     return REFUSED;
@@ -121,7 +225,42 @@ static bool read_whole(const json_t *v, int64_t *ret)
     return true;
 }
 
-static enum verdict check_int(const struct field *f, const json_t *v, json_t **ret, struct err *err)
+const char *spec_ceiling(const struct field *f)
+{
+    const struct settings_row *row = settings_rows;
+    while (f->ceiling && row->offset != f->ceiling)
+        row++;
+    return f->ceiling ? row->env : NULL;
+}
+
+static double most_of(const struct check *k, const struct field *f)
+{
+    if (!f->ceiling || !k->settings)
+        return f->max;
+    double most = (double)*(const int64_t *)((const char *)k->settings + f->ceiling);
+    return most < f->max ? most : f->max;
+}
+
+/* FINE with *value moved into the field's range, or REFUSED. */
+static enum verdict check_range(const struct check *k, const struct field *f, double *value)
+{
+    char text[200];
+    double most = most_of(k, f), moved = *value < f->min ? f->min : *value > most ? most : *value;
+    if (moved == *value)
+        return FINE;
+    const char *setting = k->settings ? spec_ceiling(f) : NULL;
+    (void)snprintf(text, sizeof(text), "%s: %.16g is not between %.16g and %.16g%s%s%s", f->name, *value, f->min, most,
+                   setting ? " (" : "", setting ? setting : "", setting ? ")" : "");
+    if (!(f->flags & FIELD_CLAMP)) {
+        (void)err_set(k->err, ERR_INVALID, 0, "%s", text);
+        return REFUSED;
+    }
+    warn_here(k, text);
+    *value = moved;
+    return FINE;
+}
+
+static enum verdict check_int(const struct check *k, const struct field *f, const json_t *v, json_t **ret)
 {
     int64_t n;
     if ((f->flags & FIELD_JSON && !json_is_number(v)) || !read_whole(v, &n))
@@ -129,26 +268,21 @@ static enum verdict check_int(const struct field *f, const json_t *v, json_t **r
     /* A lenient field wants a non-negative integer: a negative one is a wrong type, not a small value. */
     if (n < 0 && f->min >= 0 && f->flags & FIELD_LENIENT)
         return WRONG_TYPE;
-    bool is_low = (double)n<f->min, is_high = (double)n> f->max;
-    if ((is_low || is_high) && !(f->flags & FIELD_CLAMP)) {
-        (void)err_set(err, ERR_INVALID, 0, "%s: %lld is not between %.0f and %.0f", f->name, (long long)n, f->min,
-                      f->max);
+    double moved = (double)n;
+    if (check_range(k, f, &moved) != FINE)
         return REFUSED;
-    }
-    *ret = json_integer(is_low ? (int64_t)f->min : is_high ? (int64_t)f->max : n);
+    *ret = json_integer(moved == (double)n ? n : (int64_t)moved);
     return FINE;
 }
 
-static enum verdict check_num(const struct field *f, const json_t *v, json_t **ret, struct err *err)
+static enum verdict check_num(const struct check *k, const struct field *f, const json_t *v, json_t **ret)
 {
     double d;
     if (!read_number(v, &d))
         return WRONG_TYPE;
-    if ((d < f->min || d > f->max) && !(f->flags & FIELD_CLAMP)) {
-        (void)err_set(err, ERR_INVALID, 0, "%s: %g is not between %g and %g", f->name, d, f->min, f->max);
+    if (check_range(k, f, &d) != FINE)
         return REFUSED;
-    }
-    *ret = json_real(d < f->min ? f->min : d > f->max ? f->max : d);
+    *ret = json_real(d);
     return FINE;
 }
 
@@ -165,7 +299,16 @@ static enum verdict check_bool(const struct field *f, const json_t *v, json_t **
 
 /* --- objects and arrays --- */
 
-static int check_fields(const struct field *fields, json_t *obj, struct err *err);
+static int check_fields(const struct check *k, const struct field *fields, json_t *obj);
+
+/* The fields of an object that is the value of f, or of its entry `index`. */
+static int check_inner(const struct check *k, const struct field *f, ssize_t index, json_t *obj)
+{
+    const struct place here = { .in = k->place, .field = f, .index = index };
+    struct check inner = *k;
+    inner.place = &here;
+    return f->members ? check_fields(&inner, f->members, obj) : 0;
+}
 
 static enum verdict check_count(const struct field *f, size_t n, const char *what, struct err *err)
 {
@@ -267,36 +410,36 @@ static enum verdict check_list(const struct field *f, json_t *v, struct err *err
     return FINE;
 }
 
-static enum verdict check_obj_list(const struct field *f, json_t *v, struct err *err)
+static enum verdict check_obj_list(const struct check *k, const struct field *f, json_t *v)
 {
     size_t i;
     json_t *value;
     if (!json_is_array(v))
         return WRONG_TYPE;
-    if (check_count(f, json_array_size(v), "entries", err) != FINE)
+    if (check_count(f, json_array_size(v), "entries", k->err) != FINE)
         return REFUSED;
     json_array_foreach(v, i, value)
     {
         if (!json_is_object(value)) {
-            (void)err_set(err, ERR_INVALID, 0, "%s[%zu]: must be an object", f->name, i);
+            (void)err_set(k->err, ERR_INVALID, 0, "%s[%zu]: must be an object", f->name, i);
             return REFUSED;
         }
-        if (f->members && check_fields(f->members, value, err) < 0) {
-            (void)err_wrap(err, 0, "%s[%zu]", f->name, i);
+        if (check_inner(k, f, (ssize_t)i, value) < 0) {
+            (void)err_wrap(k->err, 0, "%s[%zu]", f->name, i);
             return REFUSED;
         }
     }
     return FINE;
 }
 
-static enum verdict check_obj(const struct field *f, json_t *v, struct err *err)
+static enum verdict check_obj(const struct check *k, const struct field *f, json_t *v)
 {
     if (!json_is_object(v))
         return WRONG_TYPE;
-    if (check_count(f, json_object_size(v), "members", err) != FINE)
+    if (check_count(f, json_object_size(v), "members", k->err) != FINE)
         return REFUSED;
-    if (f->members && check_fields(f->members, v, err) < 0) {
-        (void)err_wrap(err, 0, "%s", f->name);
+    if (check_inner(k, f, -1, v) < 0) {
+        (void)err_wrap(k->err, 0, "%s", f->name);
         return REFUSED;
     }
     return FINE;
@@ -334,63 +477,131 @@ static enum verdict check_command(const struct field *f, json_t *v, struct err *
 }
 
 /* *ret is set when the value is to be replaced by another. */
-static enum verdict check_value(const struct field *f, json_t *v, json_t **ret, struct err *err)
+static enum verdict check_value(const struct check *k, const struct field *f, json_t *v, json_t **ret)
 {
     switch (f->type) {
     case FIELD_STR:
-        return check_text(f, v, ret, err);
+        return check_text(f, v, ret, k->err);
     case FIELD_INT:
-        return check_int(f, v, ret, err);
+        return check_int(k, f, v, ret);
     case FIELD_NUM:
-        return check_num(f, v, ret, err);
+        return check_num(k, f, v, ret);
     case FIELD_BOOL:
         return check_bool(f, v, ret);
     case FIELD_OBJ:
-        return check_obj(f, v, err);
+        return check_obj(k, f, v);
     case FIELD_STR_MAP:
-        return check_map_text(f, v, ret, err);
+        return check_map_text(f, v, ret, k->err);
     case FIELD_STR_LIST:
-        return check_list(f, v, err);
+        return check_list(f, v, k->err);
     case FIELD_OBJ_LIST:
-        return check_obj_list(f, v, err);
+        return check_obj_list(k, f, v);
     case FIELD_COMMAND:
-        return check_command(f, v, err);
+        return check_command(f, v, k->err);
     case FIELD_ANY:
         return FINE;
     }
     return FINE;
 }
 
-static int check_fields(const struct field *fields, json_t *obj, struct err *err)
+/* A missing field may be there under a wrong name. */
+static int refuse_missing(const struct check *k, const struct field *fields, const struct field *f, const json_t *obj)
 {
+    const char *name;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach((json_t *)(uintptr_t)obj, name, value)
+    {
+        struct nearest near = { .name = name };
+        if (n++ == GUESSES_MAX)
+            break;
+        nearest_offer(&near, f->name);
+        if (*near.found && is_unknown(fields, name))
+            return err_set(k->err, ERR_INVALID, 0, "%s is required; \"%.*s\" is not a field", f->name, SHOWN, name);
+    }
+    return err_set(k->err, ERR_INVALID, 0, "%s is required", f->name);
+}
+
+/* A value of the wrong type counts as absent in a lenient field. */
+static int drop_lenient(const struct check *k, const struct field *f, json_t *obj)
+{
+    char text[100];
+    bool is_count = f->type == FIELD_INT && f->min >= 0 && f->flags & FIELD_LENIENT;
+    (void)snprintf(text, sizeof(text), "%s: must be %s%s", f->name, type_names[f->type], is_count ? ", 0 or more" : "");
+    if (!(f->flags & FIELD_LENIENT))
+        return err_set(k->err, ERR_INVALID, 0, "%s", text);
+    warn_here(k, text);
+    return json_object_del(obj, f->name);
+}
+
+static int check_fields(const struct check *k, const struct field *fields, json_t *obj)
+{
+    size_t given = json_object_size(obj), known = 0;
     for (const struct field *f = fields; f->name; f++) {
         json_t *v = json_object_get(obj, f->name), *other = NULL;
+        known += v != NULL;
         if (json_is_null(v)) {
             (void)json_object_del(obj, f->name); /* it is there: it was just found */
             v = NULL;
         }
         if (!v) {
             if (f->flags & FIELD_REQUIRED)
-                return err_set(err, ERR_INVALID, 0, "%s is required", f->name);
+                return refuse_missing(k, fields, f, obj);
             continue;
         }
-        enum verdict is = check_value(f, v, &other, err);
+        enum verdict is = check_value(k, f, v, &other);
         if (is == REFUSED && f->flags & FIELD_PATH && f->type == FIELD_STR)
-            return err_set(err, ERR_NOT_FOUND, 0, "not found: no %s is like \"%.*s\"", f->name, SHOWN,
+            return err_set(k->err, ERR_NOT_FOUND, 0, "not found: no %s is like \"%.*s\"", f->name, SHOWN,
                            json_string_value(v));
-        if (is == REFUSED)
+        if (is == REFUSED || (is == WRONG_TYPE && drop_lenient(k, f, obj) < 0))
             return -EINVAL;
-        if (is == WRONG_TYPE && !(f->flags & FIELD_LENIENT))
-            return err_set(err, ERR_INVALID, 0, "%s: must be %s", f->name, type_names[f->type]);
-        if (is == WRONG_TYPE)
-            (void)json_object_del(obj, f->name);
-        else if (other && json_object_set_new(obj, f->name, other) < 0)
-            return err_set(err, ERR_INTERNAL, ENOMEM, "%s", f->name);
+        if (other && json_object_set_new(obj, f->name, other) < 0)
+            return err_set(k->err, ERR_INTERNAL, ENOMEM, "%s", f->name);
     }
+    if (known < given && k->warnings)
+        warn_unknown(k, fields, obj);
     return 0;
 }
 
-int spec_check(const struct op *op, json_t *params, struct err *err)
+int spec_check(const struct op *op, json_t *params, const struct settings *settings, json_t **warnings, struct err *err)
 {
-    return check_fields(op->fields, params, err);
+    const struct check k = { .settings = settings, .warnings = warnings, .err = err };
+    return check_fields(&k, op->fields, params);
+}
+
+/* The next word of a list that commas separate: *at is moved behind it. false: there is none. */
+static bool next_word(const char **at, char word[NEAREST_MAX])
+{
+    if (!**at)
+        return false;
+    size_t len = strcspn(*at, ",");
+    (void)snprintf(word, NEAREST_MAX, "%.*s", (int)(len < NEAREST_MAX ? len : NEAREST_MAX), *at);
+    *at += len + ((*at)[len] == ',');
+    return true;
+}
+
+bool spec_op_in(const struct op *op, const char *words)
+{
+    char word[NEAREST_MAX];
+    while (next_word(&words, word))
+        if (strcmp(word, op->group) == 0 || strcmp(word, op->fn) == 0)
+            return true;
+    return false;
+}
+
+int spec_check_words(const char *words, struct err *err)
+{
+    char word[NEAREST_MAX];
+    while (next_word(&words, word)) {
+        struct nearest near = { .name = word };
+        int i = 0;
+        for (; i < OP_ALL && !spec_op_in(&spec_ops[i], word); i++) {
+            nearest_offer(&near, spec_ops[i].group);
+            nearest_offer(&near, spec_ops[i].fn);
+        }
+        if (i == OP_ALL)
+            return err_set(err, ERR_INVALID, 0, "operations: \"%s\" is not a group or an operation%s%s%s", word,
+                           *near.found ? "; did you mean " : "", near.found, *near.found ? "?" : "");
+    }
+    return 0;
 }

@@ -54,11 +54,17 @@ static void put_limits(struct buf *page, const struct field *f)
         PUT("at most ");
         put_size(page, f->max);
     } else if (f->type == FIELD_INT || f->type == FIELD_NUM) {
-        if (f->max > 9e15)
+        const char *setting = spec_ceiling(f);
+        bool is_open = f->max > 9e15, is_clamped = f->flags & FIELD_CLAMP;
+        if (is_open && is_clamped)
+            PUT("any number");
+        else if (is_open)
             PUT("%.0f or more", f->min);
+        else if (setting)
+            PUT("%g to %s", f->min, setting);
         else
             PUT("%g to %.10g", f->min, f->max);
-        PUT("%s", f->flags & FIELD_CLAMP ? " (clamped)" : "");
+        PUT("%s", is_clamped && !is_open ? " (clamped)" : "");
     } else if (f->type != FIELD_BOOL && f->type != FIELD_ANY) {
         PUT("%.0f to %.0f entries", f->min, f->max);
     }
@@ -66,7 +72,12 @@ static void put_limits(struct buf *page, const struct field *f)
 
 static void put_field(struct buf *page, const char *parent, const struct field *f)
 {
-    PUT("| `%s%s`%s | %s | ", parent, f->name, f->flags & FIELD_PATH ? " (path)" : "", type_words[f->type]);
+    PUT("| `%s%s`%s | %s | ", parent, f->name,
+        f->flags & FIELD_PATH      ? " (path)"
+        : f->flags & FIELD_HEADER  ? " (header)"
+        : f->flags & FIELD_CHANNEL ? " (engine)"
+                                   : "",
+        type_words[f->type]);
     put_limits(page, f);
     PUT(" | %s | ", f->flags & FIELD_REQUIRED ? "required" : f->fallback ? f->fallback : "");
     put_cell(page, f->help);
@@ -90,7 +101,12 @@ static void put_op(struct buf *page, const struct op *op)
         PUT(" Needs no token.");
     if (op->flags & OP_IDEMPOTENT)
         PUT(" Accepts an `Idempotency-Key`.");
-    PUT(" Response: %s[%s](#%s).\n", op->flags & OP_STREAM ? "server-sent events, each a " : "", op->reply, anchor);
+    if (op->flags & OP_RAW_BODY)
+        PUT(" The body is bytes, of any length; fields are in the query.");
+    if (op->flags & OP_NOT_JSON)
+        PUT(" Response: bytes.\n");
+    else
+        PUT(" Response: %s[%s](#%s).\n", op->flags & OP_STREAM ? "server-sent events, each a " : "", op->reply, anchor);
     if (!op->fields->name)
         return;
     PUT("\n| Field | Type | Limits | Default | Meaning |\n|---|---|---|---|---|\n");
@@ -104,8 +120,9 @@ char *spec_reference_md(void)
     PUT("# API reference\n\nGenerated from the operation table (`src/spec/`); do not edit.\n\n"
         "Paths follow the prefix, by default `/sandbox`. Send fields in the query string or in a JSON body\n"
         "(`Content-Type: application/json`); the body overrides the query, the path overrides both. Numbers and\n"
-        "booleans may be strings, null means absent, and unknown fields are ignored. Every success is 200 with the\n"
-        "result as JSON.\n\n## Operations\n");
+        "booleans may be strings, and null means absent. Every success is 200 with the result as JSON.\n\n"
+        "Unknown fields are ignored and numbers marked *clamped* are moved into their range. Both are named in the\n"
+        "member `warnings` of the reply: [Warnings](warnings.md).\n\n## Operations\n");
     for (int i = 0; i < OP_COUNT; i++)
         put_op(page, &spec_ops[i]);
     PUT("\n## Errors\n\nA failed request has the body `{\"error\": \"why\"}` and one of these statuses.\n\n"
@@ -151,7 +168,7 @@ char *spec_settings_md(void)
         put_code(page, row->fallback);
         if (row->type == 'i')
             PUT("%lld to %lld | ", (long long)row->min, (long long)row->max);
-        else if (row->type == 's')
+        else if (row->type == 's' || row->type == 'j')
             PUT("at most %lld bytes | ", (long long)row->max);
         else
             PUT("true, false | ");

@@ -51,6 +51,33 @@ static bool role_of(const char *name, enum token_file_role *ret)
     return false;
 }
 
+static json_t *split_words(const char *words)
+{
+    json_t *list = json_array();
+    for (size_t len; *words; words += len + (words[len] == ',')) {
+        len = strcspn(words, ",");
+        (void)json_array_append_new(list, json_stringn(words, len));
+    }
+    return list;
+}
+
+/* false: more, longer or other words than there can be. */
+static bool join_words(const json_t *list, char out[TOKEN_FILE_OPS_MAX])
+{
+    size_t n = json_array_size(list), at = 0;
+    *out = '\0';
+    if (n < 1 || n > TOKEN_FILE_WORDS_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        size_t len = word ? strlen(word) : 0;
+        if (len < 1 || len > LIMIT_MAX(OPERATION_BYTES) || strchr(word, ','))
+            return false;
+        at += (size_t)snprintf(out + at, TOKEN_FILE_OPS_MAX - at, "%s%s", i ? "," : "", word);
+    }
+    return true;
+}
+
 json_t *token_file_json(const struct token_file_token *t)
 {
     json_t *j =
@@ -58,6 +85,10 @@ json_t *token_file_json(const struct token_file_token *t)
                   "created", (json_int_t)t->created, "revoked", t->revoked != 0, "quota", quota_json(&t->quota));
     if (*t->tenant)
         (void)json_object_set_new(j, "tenant", json_string(t->tenant));
+    if (*t->sandbox)
+        (void)json_object_set_new(j, "sandbox", json_string(t->sandbox));
+    if (*t->operations)
+        (void)json_object_set_new(j, "operations", split_words(t->operations));
     if (t->expires)
         (void)json_object_set_new(j, "expires", json_integer(t->expires));
     if (t->revoked)
@@ -110,7 +141,13 @@ static int read_row(const json_t *j, struct token_file_token *t, struct err *err
         !role_of(json_get_str(j, "role", ""), &t->role) ||
         unhex(json_get_str(j, "hash", ""), t->hash, sizeof(t->hash)) < 0)
         return err_set(err, ERR_INVALID, 0, "token %s is damaged", id);
-    if (t->role != TOKEN_FILE_ADMIN && !*t->tenant) /* it would own what belongs to no tenant */
+    const json_t *operations = json_get(j, "operations");
+    const char *sandbox = json_get_str(j, "sandbox", "");
+    if ((operations && !join_words(operations, t->operations)) || (*sandbox && !ident_is("sbx", sandbox)) ||
+        (*sandbox && t->role == TOKEN_FILE_ADMIN))
+        return err_set(err, ERR_INVALID, 0, "token %s is damaged", id);
+    memcpy(t->sandbox, sandbox, strlen(sandbox) + 1);
+    if (t->role != TOKEN_FILE_ADMIN && !*t->tenant && !*sandbox) /* it would own what belongs to no tenant */
         return err_set(err, ERR_INVALID, 0, "token %s has no tenant", id);
     t->created = json_get_int(j, "created", 0);
     t->expires = json_get_int(j, "expires", 0);
@@ -223,11 +260,13 @@ static int write_all(int fd, const char *text, size_t len)
  * folder's owner. The server can then read and replace it after root used the command line. */
 static int give_to_server(int dir, int fd)
 {
-    struct stat st;
+    struct stat st, own;
     if (geteuid() != 0)
         return 0;
-    if (fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) < 0 && fstat(dir, &st) < 0)
+    if ((fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) < 0 && fstat(dir, &st) < 0) || fstat(fd, &own) < 0)
         return -errno;
+    if (own.st_uid == st.st_uid && own.st_gid == st.st_gid)
+        return 0; /* a server that is root without rights may not even ask */
     return fchown(fd, st.st_uid, st.st_gid) < 0 ? -errno : 0;
 }
 
@@ -305,10 +344,32 @@ static bool is_plain(const char *text, const char *more)
     return true;
 }
 
-static int check_wish(const struct token_file_wish *w, struct token_file_token *t, struct err *err)
+#define NAME_MARKS " ._-@:/+"
+
+bool token_file_is_name(char c)
+{
+    return c && (isalnum((unsigned char)c) || strchr(NAME_MARKS, c));
+}
+
+/* A token for one sandbox: it has the tenant of that, which may be none. */
+static int check_sandbox(const struct token_file_wish *w, struct token_file_token *t, struct err *err)
+{
+    const char *tenant = w->tenant ? w->tenant : "";
+    if (t->role == TOKEN_FILE_ADMIN)
+        return err_set(err, ERR_INVALID, 0,
+                       "sandbox: an admin token is for the whole server; choose user or read-only");
+    if (!ident_is("sbx", w->sandbox))
+        return err_set(err, ERR_INVALID, 0, "sandbox: \"%.64s\" is not the id of one (sbx_…)", w->sandbox);
+    if (!copy_text(t->tenant, sizeof(t->tenant), tenant) || !is_plain(tenant, "._-"))
+        return err_set(err, ERR_INVALID, 0, "tenant: up to %d letters, digits and ._-", TOKEN_FILE_TENANT_MAX);
+    memcpy(t->sandbox, w->sandbox, strlen(w->sandbox) + 1);
+    return 0;
+}
+
+int token_file_check(const struct token_file_wish *w, struct token_file_token *t, struct err *err)
 {
     size_t len = strlen(w->name);
-    if (len < 1 || !copy_text(t->name, sizeof(t->name), w->name) || !is_plain(w->name, " ._-@:/+"))
+    if (len < 1 || !copy_text(t->name, sizeof(t->name), w->name) || !is_plain(w->name, NAME_MARKS))
         return err_set(err, ERR_INVALID, 0, "name: 1 to %d letters, digits, blanks and ._-@:/+", TOKEN_FILE_NAME_MAX);
     if (!role_of(w->role ? w->role : "user", &t->role))
         return err_set(err, ERR_INVALID, 0, "role: \"%.20s\" is not one of admin, user, read-only", w->role);
@@ -316,6 +377,13 @@ static int check_wish(const struct token_file_wish *w, struct token_file_token *
         return err_set(err, ERR_INVALID, 0, "expires: not a time in milliseconds up to the year 9999");
     if (w->expires && w->expires <= clock_wall_ms())
         return err_set(err, ERR_INVALID, 0, "expires: that time has passed");
+    t->expires = w->expires;
+    t->quota = w->quota;
+    if (w->operations && !join_words(w->operations, t->operations))
+        return err_set(err, ERR_INVALID, 0, "operations: 1 to %d words of at most %d bytes", (int)TOKEN_FILE_WORDS_MAX,
+                       (int)LIMIT_MAX(OPERATION_BYTES));
+    if (w->sandbox)
+        return check_sandbox(w, t, err);
     const char *tenant = w->tenant ? w->tenant : t->role == TOKEN_FILE_ADMIN ? "" : t->id;
     bool is_all = strcmp(tenant, TOKEN_FILE_ALL) == 0;
     if (is_all && t->role != TOKEN_FILE_READONLY)
@@ -326,8 +394,6 @@ static int check_wish(const struct token_file_wish *w, struct token_file_token *
     if (!copy_text(t->tenant, sizeof(t->tenant), tenant) || (!is_all && !is_plain(tenant, "._-")) ||
         (!*tenant && t->role != TOKEN_FILE_ADMIN))
         return err_set(err, ERR_INVALID, 0, "tenant: 1 to %d letters, digits and ._-", TOKEN_FILE_TENANT_MAX);
-    t->expires = w->expires;
-    t->quota = w->quota;
     return 0;
 }
 
@@ -347,14 +413,14 @@ int token_file_create(const char *dir, const struct token_file_wish *wish, struc
     struct token_file_token t = { .created = clock_wall_ms() };
     CLEANUP(change_done) struct change c = { .dir = NO_FD, .lock = NO_FD };
     ident_new("tok", t.id);
-    int r = check_wish(wish, &t, err);
+    int r = token_file_check(wish, &t, err);
     if (r == 0)
         r = change_begin(dir, &c, err);
     if (r < 0)
         return r;
-    if (c.f.n >= TOKEN_FILE_MAX) { /* the oldest revoked one makes room; a valid one is never removed */
+    if (c.f.n >= TOKEN_FILE_MAX) { /* the oldest that is revoked or expired makes room; a valid one is never removed */
         size_t i = 0;
-        while (i < c.f.n && !c.f.rows[i].revoked)
+        while (i < c.f.n && !c.f.rows[i].revoked && (!c.f.rows[i].expires || c.f.rows[i].expires > t.created))
             i++;
         if (i == c.f.n)
             return err_set(err, ERR_CAPACITY, 0, "limit of %d tokens reached: revoke one first", TOKEN_FILE_MAX);

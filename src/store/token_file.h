@@ -14,9 +14,12 @@
 #include "base/limits.h"
 #include "base/quota.h"
 
-#define TOKEN_FILE_MAX        1000 /* tokens including revoked ones, of which the oldest are removed to make room */
+#define TOKEN_FILE_MAX \
+    1000 /* tokens including revoked and expired ones, of which the oldest are removed to make room */
 #define TOKEN_FILE_NAME_MAX   LIMIT_MAX(TOKEN_NAME_BYTES)
 #define TOKEN_FILE_TENANT_MAX LIMIT_MAX(TENANT_BYTES)
+#define TOKEN_FILE_WORDS_MAX  LIMIT_MAX(TOKEN_OPERATIONS)
+#define TOKEN_FILE_OPS_MAX    (TOKEN_FILE_WORDS_MAX * (LIMIT_MAX(OPERATION_BYTES) + 1))
 #define TOKEN_FILE_SECRET_MAX 72 /* "iii_" and 64 hex digits, and NUL */
 #define TOKEN_FILE_HASH       32
 #define TOKEN_FILE_ALL        "*" /* the tenant of a read-only token that sees all tenants */
@@ -28,7 +31,9 @@ struct token_file_token {
     char name[TOKEN_FILE_NAME_MAX + 1], tenant[TOKEN_FILE_TENANT_MAX + 1];
     enum token_file_role role;
     unsigned char hash[TOKEN_FILE_HASH];
-    int64_t created, expires, revoked; /* ms since the epoch; 0: never, not */
+    char sandbox[IDENT_MAX];             /* the one it is for; "": all of its tenant */
+    char operations[TOKEN_FILE_OPS_MAX]; /* "exec,files": what it may call; "": all of its role */
+    int64_t created, expires, revoked;   /* ms since the epoch; 0: never, not */
     struct quota quota;
 };
 
@@ -51,9 +56,11 @@ struct token_file_stamp {
 
 /* Requested properties of a new token. */
 struct token_file_wish {
-    const char *name, *role; /* role NULL: user */
-    const char *tenant;      /* NULL: none for an admin, a new one for a user */
-    int64_t expires;         /* 0: never */
+    const char *name, *role;  /* role NULL: user */
+    const char *tenant;       /* NULL: none for an admin, a new one for a user */
+    const char *sandbox;      /* an id; NULL: all of the tenant. Then tenant is that sandbox's, NULL: none */
+    const json_t *operations; /* array of words, which whoever asks has checked; NULL: all */
+    int64_t expires;          /* 0: never */
     struct quota quota;
 };
 
@@ -67,6 +74,9 @@ int token_file_stamp(const char *dir, struct token_file_stamp *ret);
 bool token_file_is_same(const struct token_file_stamp *a, const struct token_file_stamp *b);
 /* No file is an empty set. -EINVAL: damaged. */
 int token_file_read(const char *dir, struct token_file *ret, struct token_file_stamp *ret_stamp, struct err *err);
+bool token_file_is_name(char c); /* may be part of a token's name */
+/* Fills t (zeros, but for its id) with what is asked for. ERR_INVALID names the member and what is allowed. */
+int token_file_check(const struct token_file_wish *w, struct token_file_token *t, struct err *err);
 /* ret_secret is shown once and not stored. */
 int token_file_create(const char *dir, const struct token_file_wish *wish, struct token_file_token *ret,
                       char ret_secret[TOKEN_FILE_SECRET_MAX], struct err *err);

@@ -121,6 +121,7 @@ static int use_chain(SSL_CTX *ctx, const char *path, struct err *err)
     return r;
 }
 
+/* With a CRL in the file, a certificate that it revokes, and one whose authority has none there, is refused. */
 static int trust_file(SSL_CTX *ctx, const char *what, const char *path, struct err *err)
 {
     CLEANUP(pem_done) struct pem pem = { 0 };
@@ -129,6 +130,8 @@ static int trust_file(SSL_CTX *ctx, const char *what, const char *path, struct e
         return r;
     if (SSL_CTX_load_verify_file(ctx, path) != 1)
         return err_set(err, ERR_INVALID, 0, "%s %s: no certificate in PEM: %s", what, path, reason());
+    if (strstr(pem.data, "-----BEGIN X509 CRL-----"))
+        (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_CRL_CHECK); /* fails on no known flag */
     return 0;
 }
 
@@ -178,7 +181,8 @@ int tls_context_server(const struct tls_context_files *files, SSL_CTX **ret, cha
         r = trust_file(ctx, "TLS client CA", files->client_ca, err);
         if (r == 0)
             SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(files->client_ca));
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | (files->is_client_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
+                           NULL);
     }
     if (r < 0) {
         SSL_CTX_free(ctx);

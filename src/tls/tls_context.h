@@ -3,6 +3,7 @@
  * nothing; the files are the operator's. May include: base/. */
 #pragma once
 #include <openssl/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -10,8 +11,9 @@
 enum { TLS_CONTEXT_NOTE_MAX = 300 };
 
 struct tls_context_files {
-    const char *cert, *key; /* PEM; cert: the server's own first, then the chain */
-    const char *client_ca;  /* PEM, or NULL or "": clients need no certificate */
+    const char *cert, *key;  /* PEM; cert: the server's own first, then the chain */
+    const char *client_ca;   /* PEM, with CRLs or without, or NULL or "": clients need no certificate */
+    bool is_client_optional; /* a client without one may connect, one with a bad one may not */
 };
 
 /* err names the file and the problem. A certificate that has expired, or is not valid yet, is used: note

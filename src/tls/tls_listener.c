@@ -208,6 +208,7 @@ static void conn_ready(void *arg, struct tls_pump *p, int plain_fd)
     struct conn *c = arg;
     c->plain = plain_fd;
     c->msg.version = (uint16_t)tls_pump_version(p);
+    tls_pump_peer(p, c->msg.text);
     list_remove(c);
     list_add(c, SENDING);
     hand_over(c->process);
@@ -375,7 +376,7 @@ int tls_listener_main(int argc, char **argv)
     struct process d = { .listeners = { { .fd = NO_FD }, { .fd = NO_FD } } };
     char note[TLS_CONTEXT_NOTE_MAX];
     struct err err = ERR_INIT;
-    if (argc != 5)
+    if (argc != 6)
         return 2;
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN); /* from a terminal; the server decides when the files are read again */
@@ -386,7 +387,9 @@ int tls_listener_main(int argc, char **argv)
         lim.rlim_cur = lim.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of connections */
     }
-    struct tls_context_files files = { .cert = argv[2], .key = argv[3], .client_ca = argv[4] };
+    struct tls_context_files files = {
+        .cert = argv[2], .key = argv[3], .client_ca = argv[4], .is_client_optional = strcmp(argv[5], "optional") == 0
+    };
     int r = tls_context_server(&files, &d.ctx, note, &err);
     if (r == 0)
         r = loop_new(&d.loop, &err);

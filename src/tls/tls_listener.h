@@ -3,5 +3,6 @@
  * copies from then on. It parses nothing but TLS. Untrusted: every peer. May include: base/, os/, loop/, tls/. */
 #pragma once
 
-/* `iii --tls-listener CERT KEY CLIENT_CA`: CLIENT_CA may be empty. TLS_WIRE_FD is its socket to the server. */
+/* `iii --tls-listener CERT KEY CLIENT_CA CLIENT_AUTH`: CLIENT_CA may be empty; CLIENT_AUTH is required or optional.
+ * TLS_WIRE_FD is its socket to the server. */
 int tls_listener_main(int argc, char **argv);

@@ -120,7 +120,8 @@ static void take_message(struct process *d, const struct tls_wire_msg *m, int fd
     struct tls_listener_client *k = d->keep;
     if (m->kind == TLS_WIRE_CONN && d->state != STARTING) {
         tls_wire_peer(m, peer);
-        k->events.on_conn(k->events.arg, m->port ? TLS_LISTENER_CLIENT_ENGINE : TLS_LISTENER_CLIENT_REST, fd, peer);
+        k->events.on_conn(k->events.arg, m->port ? TLS_LISTENER_CLIENT_ENGINE : TLS_LISTENER_CLIENT_REST, fd, peer,
+                          m->text);
         return;
     }
     if (fd >= 0)

@@ -15,8 +15,9 @@ struct tls_listener_client;
 enum tls_listener_client_port { TLS_LISTENER_CLIENT_REST, TLS_LISTENER_CLIENT_ENGINE };
 
 struct tls_listener_client_events {
-    /* A connected plain stream, non-blocking, owned by the callee. peer: "127.0.0.1:4242". */
-    void (*on_conn)(void *arg, enum tls_listener_client_port port, int fd, const char *peer);
+    /* A connected plain stream, non-blocking, owned by the callee. peer: "127.0.0.1:4242". cert: tls_peer_describe().
+     */
+    void (*on_conn)(void *arg, enum tls_listener_client_port port, int fd, const char *peer, const char *cert);
     /* An event to log. what: "started", "reloaded", "died", "refused" (the new files; the old ones stay in use). */
     void (*on_note)(void *arg, bool is_bad, const char *what, const char *text);
     void *arg;

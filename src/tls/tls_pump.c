@@ -141,6 +141,13 @@ int tls_pump_version(const struct tls_pump *p)
     return p->ssl ? SSL_version(p->ssl) : 0;
 }
 
+void tls_pump_peer(const struct tls_pump *p, char out[TLS_PEER_MAX])
+{
+    out[0] = '\0';
+    if (p->ssl)
+        tls_peer_describe(p->ssl, out);
+}
+
 /* --- moving bytes --- */
 
 static void pump_timeout(void *arg)

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
+#include "tls/tls_peer.h"
 
 struct tls_pump;
 
@@ -24,9 +25,10 @@ struct tls_pump_events {
  * must match; NULL: this side is the server. Calls no callback. 0 or -errno. */
 int tls_pump_new(struct loop *l, SSL_CTX *ctx, int net_fd, const char *host, struct tls_pump **ret);
 void tls_pump_start(struct tls_pump *p, const struct tls_pump_events *events,
-                    void *arg);                 /* the first step follows on the loop */
-void tls_pump_shake(struct tls_pump *p);        /* may call on_ready, on_end */
-int tls_pump_version(const struct tls_pump *p); /* 0x303, 0x304 */
+                    void *arg);                                       /* the first step follows on the loop */
+void tls_pump_shake(struct tls_pump *p);                              /* may call on_ready, on_end */
+int tls_pump_version(const struct tls_pump *p);                       /* 0x303, 0x304 */
+void tls_pump_peer(const struct tls_pump *p, char out[TLS_PEER_MAX]); /* tls_peer_describe() */
 /* Gives up ownership of p: it ends with its connection, or with the loop. After on_ready, also from inside it. */
 void tls_pump_let_go(struct tls_pump *p);
 /* Sends as much of the plain side's data as the socket accepts, then closes everything. No callback. */

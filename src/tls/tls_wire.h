@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "tls/tls_peer.h"
+
 enum {
     TLS_WIRE_MAGIC = 0x1d007a11,
     TLS_WIRE_FD = 3, /* the listener's end, at start */
-    TLS_WIRE_TEXT_MAX = 400,
+    TLS_WIRE_TEXT_MAX = TLS_PEER_MAX,
     TLS_WIRE_PEER_MAX = 64,
     TLS_WIRE_PORTS = 2,
 };
@@ -31,7 +33,7 @@ struct tls_wire_msg {
     uint16_t peer_port;
     uint16_t spare;
     uint8_t peer[16];
-    char text[TLS_WIRE_TEXT_MAX]; /* ended by a NUL */
+    char text[TLS_WIRE_TEXT_MAX]; /* ended by a NUL; TLS_WIRE_CONN: tls_peer_describe() */
 };
 
 void tls_wire_set_peer(struct tls_wire_msg *m, const struct sockaddr_storage *addr);

@@ -70,9 +70,13 @@ static struct box *box_new(struct vm *vm, const char *id)
 
 static void box_free(struct box *box)
 {
+    struct err gone = ERR_INIT;
+    (void)err_set(&gone, ERR_NOT_FOUND, 0, "the VM of sandbox %s has ended", box->id);
     LIST_TAKE(box->vm->boxes, box);
     for (struct pausing *p; (p = box->pausings);) { /* the VMM that would have answered is gone */
         box->pausings = p->next;
+        if (p->fn && !box->vm->is_ending)
+            p->fn(p->arg, &gone);
         free(p);
     }
     free(box);
@@ -581,7 +585,12 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
 
 /* clang-format off */
 #define LACKS                                                                                   \
+    { "stop", "this server keeps no drive of a VM that is not there: hibernate it (qemu, firecracker), or take a snapshot" }, \
     { "volume", "this VMM cannot attach drives to a running VM" },                          \
+    { "resize", "the memory and the process limit of a VM are fixed when it boots; its CPUs can change" }, \
+    { "growDisk", "the size of a VM's drive is fixed when it is made" },                    \
+    { "seccomp", "a VM has its filter before it is known whose it will be; use the native backend" }, \
+    { "deniedCalls", "the filter inside a VM answers denied calls itself" }, \
     { "layers", "a snapshot is a whole VM: its memory and its drive" }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
@@ -599,6 +608,7 @@ static const struct runtime_lack libkrun_lacks[] = {
     NO_NETS("libkrun supports no network interfaces of this host; ports and the proxy work through the agent"),
     { "pause", "libkrun has no command for it, and there is no cgroup to freeze" },
     { "snapshot", "libkrun cannot save a VM: use the qemu or firecracker backend" },
+    { "hibernate", "libkrun cannot save a VM: use the qemu or firecracker backend" },
     { NULL, NULL }
 };
 
@@ -608,6 +618,7 @@ static struct runtime_caps vm_caps(struct runtime *rt)
     unsigned have = cgroup_host_controllers(vm->cgroups);
     return (struct runtime_caps){ .can_pause = vm->site.vmm->pause || (have & 1u << CGROUP_FREEZER),
                                   .can_capture = vm->site.vmm->can_save,
+                                  .can_hibernate = vm->site.vmm->can_save,
                                   .can_limit_memory = true,
                                   .can_limit_cpu = have & 1u << CGROUP_CPU,
                                   .can_limit_pids = true,
@@ -687,8 +698,9 @@ static void vm_on_tick(void *arg)
         .on_late = box_life_on_late, .console_text = vm_console_lines, .destroy = vm_destroy, .forget = vm_forget,     \
         .pause = vm_pause, .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run, \
         .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove,       \
-        .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                         \
-        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .stop = vm_source_stop, .free = vm_free        \
+        .measure_volume = vm_volume_measure, .net_create = vm_net_create, .net_delete = vm_net_delete,                 \
+        .net_attach = vm_net_attach, .net_detach = vm_net_detach, .open_egress = vm_net_open_egress,                   \
+        .stop = vm_source_stop, .free = vm_free                                                                        \
     }
 static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
                                                               [VM_TOOL_WIRE_FIRECRACKER] =
@@ -729,7 +741,6 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->kernel = xstrdup(opt->kernel);
     vm->program = xstrdup(number == VM_TOOL_WIRE_FIRECRACKER && opt->firecracker ? opt->firecracker : "");
     vm->cgroups = opt->cgroups;
-    vm->volume_mb = opt->volume_mb;
     vm->has_templates = opt->has_templates && vmm->can_save;
     vm->on_template = opt->on_template;
     vm->pins = json_object();

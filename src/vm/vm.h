@@ -20,7 +20,6 @@ struct vm_options {
     const char *image_dir;             /* every layer lies below it */
     const char *kernel;                /* the operator's own; "": the one that `iii vm setup` found */
     const char *firecracker;           /* path of the program; "": the usual places */
-    uint32_t volume_mb;                /* size of a new volume */
     struct keeper *keeper;             /* starts the tool; borrowed */
     unsigned tool_job;                 /* the keeper's job that is the tool */
     const struct cgroup_host *cgroups; /* borrowed */

@@ -52,7 +52,6 @@ struct vm {
     struct timer *tick;
     struct vm_clock *clock;
     uint32_t host_cpus;
-    uint32_t volume_mb;
     unsigned n_works;     /* jobs on pool threads */
     unsigned n_flushings; /* VMs that flush their volumes before they are killed */
     bool is_stopping;     /* no drive is made any more */
@@ -143,6 +142,7 @@ void vm_snapshot_collect(struct vm *vm); /* removes those that nobody pins */
 /* --- volume.c: volumes as hot-plugged drives --- */
 void vm_volume_mount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
 void vm_volume_unmount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
+void vm_volume_measure(struct runtime *rt, const char *id, box_bytes_fn *fn, void *arg);
 void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg);
 bool vm_volume_has_any(const struct box *box);
 /* Makes a VM that is about to be killed flush its volumes. False: there is nothing to wait for, and fn is not

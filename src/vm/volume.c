@@ -39,6 +39,7 @@ struct vm_volume_op {
     struct vm *vm;
     struct box *box; /* NULL: the box was destroyed while the tool was at work */
     bool is_mount, is_readonly, is_in_tool;
+    uint32_t size_mb; /* of a new one */
     char id[IDENT_MAX];
     char *target;
     int fd;
@@ -249,10 +250,9 @@ static void volume_on_made(void *arg, const struct vm_tool_wire_reply *reply, co
 
 static void make_file(struct vm_volume_op *op)
 {
-    struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION,
-                                      .op = VM_TOOL_WIRE_DISK,
-                                      .flags = VM_TOOL_WIRE_VOLUME,
-                                      .disk_mb = op->vm->volume_mb };
+    struct vm_tool_wire_request q = {
+        .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_DISK, .flags = VM_TOOL_WIRE_VOLUME, .disk_mb = op->size_mb
+    };
     CLEANUP(free_p) char *folder = folder_of(op->vm, op->id);
     CLEANUP(free_p) char *path = xasprintf("%s/new", folder);
     (void)unlink(path); /* left by a server that was killed */
@@ -306,6 +306,7 @@ static struct vm_volume_op *op_new(struct box *box, const struct box_volume *v, 
                                  .vm = box->vm,
                                  .box = box,
                                  .is_readonly = v->is_readonly,
+                                 .size_mb = v->size_mb,
                                  .target = xstrdup(v->target),
                                  .fd = NO_FD,
                                  .ends_ms = loop_now_ms(box->vm->base.loop) + LOCK_MS,
@@ -374,6 +375,33 @@ void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void 
     else if (errno != ENOENT) /* it was never used */
         (void)err_sys(&r->err, -errno, "remove volume %s", id);
     loop_defer(vm->base.loop, tell_removed, r);
+}
+
+struct measuring {
+    struct vm *vm;
+    int64_t bytes;
+    box_bytes_fn *fn;
+    void *arg;
+};
+
+static void tell_measured(void *arg)
+{
+    CLEANUP(free_p) struct measuring *m = arg;
+    if (!m->vm->is_ending)
+        m->fn(m->arg, m->bytes, NULL);
+}
+
+void vm_volume_measure(struct runtime *rt, const char *id, box_bytes_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct stat st;
+    struct measuring *m = xzalloc(sizeof(*m));
+    CLEANUP(free_p) char *folder = folder_of(vm, id);
+    CLEANUP(free_p) char *path = xasprintf("%s/disk", folder);
+    *m = (struct measuring){ .vm = vm, .fn = fn, .arg = arg };
+    if (lstat(path, &st) == 0)
+        m->bytes = (int64_t)st.st_blocks * 512;
+    loop_defer(vm->base.loop, tell_measured, m);
 }
 
 /* --- flush before a kill --- */

@@ -19,7 +19,7 @@ IMAGE = "python"
 NAMES = ("shell", "python:3.12-slim", "host")
 PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
 PYTHON_PACKAGES, INSTALLERS = pathlib.Path("/usr/lib/python3/dist-packages"), ("pip", "setuptools", "wheel", "pkg_resources", "_distutils", "distutils")
-PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "procps", "hostname", "mawk", "tar", "gzip")
+PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "diffutils", "procps", "hostname", "mawk", "tar", "gzip")
 PROGRAMS = ("/usr/bin/python3", "/usr/bin/git", "/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-remote-http")
 GIT_LEFT_OUT = 1 << 20  # bytes: those of git's helpers that are larger are not needed here
 PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "turtledemo", "pydoc_data")
@@ -129,19 +129,21 @@ class _Unix(http.client.HTTPConnection):
 
 
 class Engine:
-    """One dockerd. `host` is its DOCKER_HOST. Without a default bridge, or with bridge="ADDRESS" in a network namespace of its own with
-    a default bridge that has this address, and with a resolver on its loopback, as hosts have it."""
+    """One dockerd. `host` is its DOCKER_HOST. It has a network namespace of its own, in which the host's firewall and another engine's rules
+    count for nothing, unless a test needs an engine that sees the host's loopback. Without a default bridge, or with bridge="ADDRESS": then
+    the bridge has this address, and the engine has a resolver on its loopback, as hosts have it."""
 
     server_env = {}  # what a server on it needs besides
     cannot = {}  # tests that ask more than this kind of engine does, with the reason
 
-    def __init__(self, flags=(), bridge=None):
+    def __init__(self, flags=(), bridge=None, is_in_host_network=False):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-dkr-"))
         os.chmod(self.home, 0o755)  # the server is a user of its own, and in the socket's group
         self.socket = self.home / "docker.sock"
         self.host = f"unix://{self.socket}"
-        own = 'ip link set lo up && echo nameserver 127.0.0.1 > "$0" && mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && exec "$@"'
-        self.wrap = ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", own, str(self.home / "resolv.conf")] if bridge else []
+        resolver = 'echo nameserver 127.0.0.1 > "$0" && mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && ' if bridge else ""
+        own = f'ip link set lo up && {resolver}exec "$@"'
+        self.wrap = [] if is_in_host_network else ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", own, str(self.home / "resolv.conf")]
         self.flags = [f"--bip={bridge}/24" if bridge else "--bridge=none", *flags]
         self.proc = None
 

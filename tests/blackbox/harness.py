@@ -56,6 +56,7 @@ def wait_until(condition, what, deadline_s=None):
 def clean_env(extra=None):
     """This process's environment without the III_ variables that would change the server, and with those of the test."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("III_")}
+    env["III_ON_SHUTDOWN"] = "remove"  # a test leaves nothing behind
     env.update({k: str(v) for k, v in (extra or {}).items()})
     return env
 
@@ -178,7 +179,7 @@ class Client:
         headers = dict(headers or {})
         if self.token is not None:
             headers.setdefault("Authorization", "Bearer " + self.token)
-        if body is not None and not isinstance(body, (bytes, str)):
+        if body is not None and not isinstance(body, (bytes, str)) and not hasattr(body, "__next__"):  # an iterator: chunks
             body = json.dumps(body)
         if isinstance(body, str):
             body = body.encode()

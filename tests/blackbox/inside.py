@@ -23,7 +23,7 @@ class H(http.server.BaseHTTPRequestHandler):
         path = self.path.split("?")[0]
         if path == "/hang": time.sleep(3600)
         if path == "/redirect": return self.answer(302, b"", [("Location", "/other")])
-        if path == "/cookies": return self.answer(200, b"c", [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Connection", "X-Hop"), ("X-Hop", "1"),
+        if path == "/cookies": return self.answer(200, b"c", [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Service-Worker-Allowed", "/"), ("X-Two", "1"), ("X-Two", "2"), ("Connection", "X-Hop"), ("X-Hop", "1"),
                                                         ("Access-Control-Allow-Origin", "http://inside")])
         if path == "/garbage":
             self.wfile.write(b"this is no HTTP\r\n\r\n"); self.close_connection = True; return

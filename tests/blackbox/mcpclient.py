@@ -22,7 +22,7 @@ class Stdio:
 
     def __init__(self, url, *args, env=None):
         self.proc = subprocess.Popen([str(harness.BINARY), "mcp", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                     env=harness.clean_env({"III_SANDBOX_URL": url, **(env or {})}))
+                                     env=harness.clean_env({"III_SANDBOX_URL": url, "III_MCP_TOOLS": "all", **(env or {})}))
         self.said = queue.Queue()
         self.notes = []
         self.last_id = 0
@@ -97,7 +97,7 @@ class Stdio:
 class Http:
     """One session over HTTP. Answers come as JSON or as a stream of events; both end in the same messages."""
 
-    def __init__(self, server, token=None, path="/mcp"):
+    def __init__(self, server, token=None, path="/mcp?tools=all"):
         self.client = server.client(token=token, prefix="")
         self.path, self.session, self.notes, self.last_id, self.kind = path, None, [], 0, None
 

@@ -24,7 +24,7 @@ ROWS = {op["operationId"]: (method, path, op) for path, item in json.loads((harn
         for method, op in item.items() if method in METHODS}
 
 # What a backend may declare missing, by operation.
-NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress",
+NEEDS = {"sandbox_stop": "stop", "sandbox_restart": "stop", "volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress",
          "network_create": "network", "network_connect": "network", "network_disconnect": "network", "network_delete": "network"}
 
 
@@ -43,14 +43,18 @@ def declared_missing(client):
     return {name for name, capability in NEEDS.items() if not can[capability]}
 
 
-def request(method, path, params):
+BYTES = "application/octet-stream"
+
+
+def request(method, path, op, params):
     """(method, path with query, body) for merged parameters of a row."""
     params = dict(params)
+    is_bytes = BYTES in op.get("requestBody", {}).get("content", ())
     for part in re.findall(r"{(\w+)}", path):
         path = path.replace("{%s}" % part, urllib.parse.quote(str(params.pop(part)), safe=""))
     path = path[len(harness.PREFIX):]
-    if method in ("get", "delete") and all(not isinstance(v, (dict, list)) for v in params.values()):
-        return method.upper(), path + ("?" + urllib.parse.urlencode(params) if params else ""), None
+    if (is_bytes or method in ("get", "delete")) and all(not isinstance(v, (dict, list)) for v in params.values()):
+        return method.upper(), path + ("?" + urllib.parse.urlencode(params) if params else ""), "some bytes" if is_bytes else None
     return method.upper(), path, params
 
 
@@ -160,8 +164,7 @@ class World:
                 plain_one = is_shared and set(params) <= {"image", "name", "metadata"}
                 answer = self.ok("GET", f"/sandboxes/{self.box if plain_one else self.new_box(**params)}")
             else:
-                method, path, _ = ROWS[step["op"]]
-                answer = self.ok(*request(method, path, params))
+                answer = self.ok(*request(*ROWS[step["op"]], params))
             if "as" in step:
                 scope[step["as"]] = answer
 
@@ -190,7 +193,10 @@ def install(w):
     return {"id": w.box, "packages": ["left-pad"], "manager": "npm"}
 
 
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPJvoijFUTo5ebe81UEfh/jW57YxnZnSYTAWeRCEf3YI example"
 EXAMPLES = {
+    "ssh_key_add": plain(publicKey=SSH_KEY),
+    "ssh_key_delete": lambda w: {"keyId": w.ok("POST", "/ssh/keys", {"publicKey": SSH_KEY})["id"]},
     "sandbox_create": plain(image="python", name="one", env={"A": "b"}, metadata={"k": "v"}),
     "sandbox_list": plain(page=1, pageSize=5),
     "sandbox_kill": lambda w: {"id": w.new_box()},
@@ -223,6 +229,9 @@ EXAMPLES = {
     "fs_mkdir": in_box(paths=["/workspace/made"]),
     "fs_rmdir": lambda w: (w.post("files/mkdir", {"paths": ["/workspace/folder"]}), {"id": w.box, "paths": ["/workspace/folder"]})[1],
     "fs_chmod": in_box(path="/workspace/file.txt", mode="644"),
+    "fs_content_read": in_box(path="/workspace/file.txt"),
+    "fs_content_write": in_box(path="/workspace/raw.bin"),
+    "fs_content_post": in_box(path="/workspace/posted.bin", mode="600"),
     "env_get": in_box(key="PATH"),
     "env_set": in_box(vars={"A": "b"}),
     "proc_kill": in_box(pid=lambda w: w.pid(), signal="KILL"),
@@ -252,6 +261,8 @@ EXAMPLES = {
     "stream_metrics": in_box(interval=1),
     "stream_events": plain(topic="a.topic"),
     "sandbox_label": plain(id=lambda w: w.box, metadata={"stage": "test"}),
+    "sandbox_policy": plain(id=lambda w: w.box, autoResume=False),
+    "sandbox_resize": plain(id=lambda w: w.box, cpu=0.5),
     "volume_delete": plain(volumeId=lambda w: w.volume()),
     "volume_attach": plain(volumeId=lambda w: w.volume(), sandboxId=lambda w: w.box, mountPath="/mnt/one"),
     "volume_detach": plain(volumeId=lambda w: w.volume("/mnt/two")),
@@ -264,6 +275,7 @@ REFUSED = {
     "image_pull": {"image": ""},
     "image_delete": {"name": "none_such"},
     "image_delete_query": {"name": "none_such"},
+    "sandbox_hibernate": {"id": "none_such"},  # not on every backend: test_wake.py, test_vm_sleep.py
 }
 
 

@@ -85,7 +85,7 @@ def test_kill(client, sandbox):
 
 
 def test_alerts_survive_a_restart():
-    with harness.Server(env={"III_KEEP_SANDBOXES": "1"}) as server:
+    with harness.Server(env={"III_ON_SHUTDOWN": "keep"}) as server:
         client = server.client()
         sid = client.create()["id"]
         alert = set_alert(client, sid, "memory", 99)

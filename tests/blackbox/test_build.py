@@ -14,6 +14,7 @@ import pytest
 import dockerkit
 import harness
 import images
+import registries
 
 WHOLE = """\
 ARG BASE=shell
@@ -312,19 +313,22 @@ def web():
         yield made
 
 
+FETCHING = {"III_PULL": "missing", **registries.LISTED}
+
+
 def test_addresses(data_dir, context, tmp_path, web):
     web.content = gzip.compress(images.pack(images.owned_entries()))  # what is downloaded is not unpacked
     text = f"FROM scratch\nADD {web.url}/a/file.bin?x=/y one.txt /got/\nADD --chmod=444 {web.url}/moved /moved\n"
     (context / "Dockerfile").write_text(text)
-    made = build(data_dir, context, name="fetched", env={"III_PULL": "missing"})
+    made = build(data_dir, context, name="fetched", env=FETCHING)
     assert made.returncode == 0, made.stderr
     files = exported(data_dir, "fetched", tmp_path)[1]
     assert files["got/file.bin"] == ("file", 0o600, web.content) and files["got/one.txt"][2] == b"one"
     assert files["moved"] == ("file", 0o444, web.content)
-    again = build(data_dir, context, name="fetched", env={"III_PULL": "missing"})
+    again = build(data_dir, context, name="fetched", env=FETCHING)
     assert again.stderr.count("from the cache") == 2
     web.content = b"other"
-    assert "from the cache" not in build(data_dir, context, name="fetched", env={"III_PULL": "missing"}).stderr
+    assert "from the cache" not in build(data_dir, context, name="fetched", env=FETCHING).stderr
     assert_nothing_left(data_dir)
 
 
@@ -342,7 +346,7 @@ def test_addresses(data_dir, context, tmp_path, web):
 def test_addresses_that_are_refused(data_dir, context, web, source, says, env):
     web.content = bytes(2_000_000)
     (context / "Dockerfile").write_text(f"FROM scratch\nADD {source.format(url=web.url)} /x/\n")
-    failed = build(data_dir, context, name="refused", env={"III_PULL": "missing", **env})
+    failed = build(data_dir, context, name="refused", env={**FETCHING, **env})
     assert failed.returncode != 0 and "Dockerfile line 2: ADD: " in failed.stderr and says in failed.stderr, failed.stderr
     assert "secret" not in failed.stderr.splitlines()[-1]
     assert_nothing_left(data_dir)
@@ -370,7 +374,7 @@ def test_sandboxes_that_a_stopped_server_kept_stay(context):
     home = tempfile.mkdtemp(prefix="iii-t-")
     data_dir = pathlib.Path(home) / "data"
     try:
-        with harness.Server(data_dir=data_dir, flags=["--keep"]) as server, server.client() as client:
+        with harness.Server(data_dir=data_dir, flags=["--on-shutdown=keep"]) as server, server.client() as client:
             sid = client.create(image="shell")["id"]
             client.exec(sid, "echo kept >note")
         (context / "Dockerfile").write_text("FROM shell\nRUN true\n")

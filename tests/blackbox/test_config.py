@@ -33,7 +33,7 @@ def write(tmp_path):
 def test_help_lists_flags_and_variables(flag):
     done = serve(flag)
     assert done.returncode == 0
-    for word in ("--port NUMBER", "--config FILE", "--keep ", "III_REST_PORT", "III_MAX_CMD_TIMEOUT", "[3111]"):
+    for word in ("--port N", "--config FILE", "--insecure-listen, ", "III_REST_PORT", "III_MAX_CMD_TIMEOUT", "[3111]"):
         assert word in done.stdout
 
 
@@ -44,11 +44,16 @@ def test_help_lists_flags_and_variables(flag):
     (["--config"], "option --config needs a value"),
     (["--port", "abc"], 'option --port: rest_port: "abc" is not a whole number'),
     (["--port=70000"], "option --port: rest_port: 70000 is not between 0 and 65535"),
-    (["--keep=perhaps"], 'option --keep: keep_sandboxes: "perhaps" is neither true nor false'),
+    (["--log-json=perhaps"], 'option --log-json: log_json: "perhaps" is neither true nor false'),
     (["--config", "/nonexistent.yaml"], "open /nonexistent.yaml: No such file or directory"),
 ])
 def test_bad_flags_are_refused(args, text):
     assert text in refused(*args)
+
+
+def test_an_unknown_end_of_sandboxes_is_refused(tmp_path):
+    done = harness.run_cli("serve", "--port", 0, "--engine-port", 0, "--data-dir", tmp_path / "data", "--on-shutdown=leave")
+    assert done.returncode == 1 and 'III_ON_SHUTDOWN is "leave": it must be keep, stop or remove' in done.stderr
 
 
 @pytest.mark.parametrize("content, text", [
@@ -78,7 +83,7 @@ def test_a_file_that_is_too_large(write):
 
 
 def test_a_flag_is_checked_even_when_the_file_is_fine(write):
-    path = write("rest:\n  port: 0\n  host: 127.0.0.1\nsandbox:\n  keep: true\n")
+    path = write("rest:\n  port: 0\n  host: 127.0.0.1\nsandbox:\n  on_shutdown: keep\n")
     assert "option --port" in refused("-c", path, "--port", "x")
 
 
@@ -90,6 +95,8 @@ def test_a_bad_variable_is_reported_and_does_not_stop_the_flags():
 @pytest.mark.parametrize("args, text", [
     (["--backend", "xen"], 'unknown backend "xen": this version has native, docker'),
     (["--host", "0.0.0.0"], "refusing to listen on 0.0.0.0 without a token"),
+    (["--host", "0.0.0.0", "--plain-listen"], "refusing to listen on 0.0.0.0 without a token"),
+    (["--host", "0.0.0.0", "--auth-token", "x"], "refusing to listen on 0.0.0.0 without TLS"),
     (["--log-level", "loud"], 'log level "loud" is not one of error, warn, info, debug'),
 ])
 def test_what_this_server_cannot_or_will_not_do(tmp_path, args, text):

@@ -118,7 +118,7 @@ def test_calls_under_way_end_by_what_they_began_with(op):
 @pytest.mark.parametrize("text, complaint", [
     ("workers: {\n", ":2:1: "),
     ("workers:\n  - name: iii-sandbox\n    config:\n      image_allowlist: 5\n", ":4:7: image_allowlist: a list of names"),
-    (block(["python"], default_cpus=99), ":5:21: default_cpus: "),
+    (block(["python"], default_cpus=99999), ":5:21: default_cpus: "),
     (block(["python"]) + "colour: red\n", ':5:1: unknown key "colour"'),
     (block(["python"]) + "rest: {port: ${NOT_SET_ANYWHERE}}\n", "NOT_SET_ANYWHERE is not set"),
     ("#" * (1 << 20) + "\n", "larger than 1048576 bytes"),

@@ -1,7 +1,9 @@
 """Contexts: variables live from call to call, each context for itself; rich results; limits; death and restart."""
 import base64
 import json
+import select
 import shutil
+import socket
 import struct
 import threading
 import zlib
@@ -84,6 +86,86 @@ def test_variables_live_between_calls(context):
     assert text_of(second) == ["42"] and second["output"] == second["stdout"] == "hello\n"
     assert second["executionCount"] == 2 and isinstance(second["executionTime"], int) and second["state"] == "idle"
     assert text_of(one.run("_")) == ["42"]
+
+
+class Default:
+    """The default context of a language."""
+
+    def __init__(self, client, sid, language="python"):
+        self.client, self.path = client, path_of(sid, language)
+
+    def run(self, code, client=None, **fields):
+        return (client or self.client).ok("POST", f"{self.path}/execute", {"code": code, **fields})
+
+
+def test_a_default_context_is_made_at_its_first_use(client, new_sandbox):
+    sid = new_sandbox()["id"]
+    assert client.get(path_of(sid, "python")).status == 404 and client.post(path_of(sid, "cobol", "/execute"), {"code": "1"}).status == 404
+    one = Default(client, sid)
+    one.run("x = 40")
+    assert text_of(one.run("x + 2")) == ["42"]
+    record = client.ok("GET", path_of(sid, "python"))
+    assert record["default"] is True and record["executionCount"] == 2 and client.ok("GET", path_of(sid))["contexts"] == [record]
+    assert text_of(client.ok("POST", path_of(sid, record["id"], "/execute"), {"code": "x"})) == ["40"], "by its id as well"
+    assert "default" not in Context(client, sid).record
+    events = list(client.events("POST", path_of(sid, "python", "/execute/stream"), {"code": "print(x)\nx + 1"}))
+    assert [e["type"] for e in events] == ["stdout", "result", "end"]
+    client.ok("POST", path_of(sid, "python", "/restart"))
+    assert one.run("x")["errorName"] == "NameError"
+    assert client.ok("DELETE", path_of(sid, "python")) == {"deleted": "python"}
+    assert client.get(path_of(sid, "python")).status == 404
+    assert text_of(one.run("6 * 7")) == ["42"], "and made once more"
+
+
+@needs_node
+def test_a_default_context_of_javascript(client, new_sandbox):
+    one = Default(client, new_sandbox()["id"], "javascript")
+    one.run("let x = 20")
+    assert text_of(one.run("x * 2 + 2")) == ["42"]
+
+
+def test_a_default_context_whose_process_is_gone_is_restarted(client, new_sandbox):
+    one = Default(client, new_sandbox()["id"])
+    one.run("x = 1")
+    assert one.run("import os; os._exit(3)")["errorName"] == "ContextDied"
+    again = one.run("x")
+    assert again["errorName"] == "NameError" and again["executionCount"] == 1
+
+
+def test_callers_of_a_default_context_take_turns(server, client, new_sandbox):
+    sid = new_sandbox()["id"]
+    one, seen = Default(client, sid), []
+    one.run("x = 0\nimport time, os")
+
+    def work(code):
+        with harness.Client(server.port) as other:
+            seen.append(one.run(code, other)["executionCount"])
+
+    threads = [threading.Thread(target=work, args=(code,)) for code in ["os._exit(1)"] + ["x = globals().get('x', 0) + 1; time.sleep(0.02)"] * 9]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 10 and 1 <= int(text_of(one.run("x"))[0]) <= 9, "each had its turn; those after the death in a new process"
+
+
+def test_who_waits_for_a_default_context_may_leave_and_their_number_is_bounded(server, client, new_sandbox):
+    sid = new_sandbox()["id"]
+    one, busy = Default(client, sid), harness.Client(server.port)
+    one.run("ran = []\nimport time")
+    held = busy.events("POST", f"{one.path}/execute/stream", {"code": "print('begun', flush=True)\ntime.sleep(600)"})
+    assert next(held)["data"] == "begun\n"
+    body = b'{"code":"ran.append(1)"}'
+    head = f"POST /sandbox{one.path}/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    waiting = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(65)]
+    for sock in waiting:
+        sock.sendall(head.encode() + body)
+    answered, _, _ = select.select(waiting, [], [], harness.DEADLINE_S)
+    assert len(answered) == 1 and b" 503 " in (text := answered[0].recv(4096)) and b"64 snippets wait for the python context" in text
+    for sock in waiting:
+        sock.close()
+    held.close()  # whoever runs is interrupted when it leaves
+    assert text_of(one.run("ran")) == ["[]"], "those who left had no turn"
 
 
 def test_two_contexts_do_not_see_each_other(context):
@@ -353,7 +435,7 @@ def test_contexts_end_with_their_sandbox(client, new_sandbox, server):
 
 
 def test_after_a_restart_of_the_server_contexts_are_lost_and_come_back():
-    with Server(flags=["--keep"]) as made:
+    with Server(flags=["--on-shutdown=keep"]) as made:
         client = made.client()
         one = Context(client, client.create()["id"], env={"KEPT": "yes"})
         one.run("x = 1")

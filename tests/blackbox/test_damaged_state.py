@@ -42,7 +42,7 @@ def server():
 def settle(server):
     """Stops the server and leaves its sandboxes, with everything in state.db itself."""
     server.kill()
-    server.flags = ["--keep"]
+    server.flags = ["--on-shutdown=keep"]
     server.start()
     server.stop()
     assert not (server.data_dir / "state.db-wal").exists()

@@ -14,7 +14,7 @@ sys.path.insert(0, str(harness.ROOT / "tools"))
 import lint  # noqa: E402
 import run_tests  # noqa: E402
 
-COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz", "mutate")
+COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz", "record", "mutate")
 RUN = "build/bench/iii-bench"
 
 
@@ -39,6 +39,19 @@ def test_the_overview_has_every_command():
     for words in ((), ("help",), ("--help",)):
         code, out, _ = dev(*words)
         assert code == 0 and re.findall(r"^  (\w+) +\S", out, re.M) == list(COMMANDS)
+
+
+def test_lint_finds_packages_that_nobody_published():
+    """Written in pieces, to pass the same check."""
+    for line, name in (("np" + "x -y @iii-sandbox/mcp", "@iii-sandbox/mcp"), ('"command": "np' + 'x", "args": ["-y", "@iii-sandbox/mcp@0.1"]', "@iii-sandbox/mcp"),
+                       ("pip " + "install -q iii-sandbox==1", "iii-sandbox"), ("cargo " + "add iii-sandbox --features x", "iii-sandbox"),
+                       ("`npm " + "install iii-sandbox-sdk`", "iii-sandbox-sdk"), ("uv" + "x iii_sandbox", "iii_sandbox"),
+                       ('"command": "np' + 'x",\n  "args": ["-y", "@iii-sandbox/mcp"]', "@iii-sandbox/mcp")):
+        assert list(lint.fetched_names(line)) == [name], line
+    for line in ("npm install ./build/dist/iii-sandbox-sdk-0.1.0.tgz", "npm install iii-sdk@0.22.1", "pip install ./iii_sandbox-0.1.0-py3-none-any.whl",
+                 "pip install https://example.com/iii_sandbox-0.1.0.whl", "pip install numpy; iii sandbox list", "cargo add --path sdk/rust",
+                 "npx -y --package=/opt/iii-sandbox-mcp-0.1.0.tgz iii-sandbox-mcp"):
+        assert list(lint.fetched_names(line)) == [], line
 
 
 @pytest.mark.parametrize("name", COMMANDS)

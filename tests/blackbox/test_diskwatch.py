@@ -24,7 +24,7 @@ FILLERS = {
 @contextlib.contextmanager
 def on_small_disk():
     """An ext4 as hosts have it would do as well: what is counted are blocks of files."""
-    server = harness.Server(env={"III_DISK_RESERVE_MB": str(RESERVE_MB), "III_BLANK_POOL": "2"})
+    server = harness.Server(env={"III_DISK_RESERVE_MB": str(RESERVE_MB), "III_BLANK_POOL": "2", "III_SHARED_DISK_MB": "0"})
     image = server.home / "small.img"
     owndisk.place(server, f'mkfs.ext4 -q -O ^has_journal {image} {SIZE_MB}M && mount -o loop {image} "$0" && rm {image}')
     try:

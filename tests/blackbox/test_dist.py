@@ -43,6 +43,17 @@ def deb_root(packages, tmp_path_factory):
     return root
 
 
+def test_one_kind_leaves_the_others(tmp_path):
+    """Without a server to pack: a client library needs none."""
+    (tmp_path / "iii-sandbox_9_amd64.deb").write_text("older")
+    (tmp_path / "libiiisandbox-0.0.1.tar.gz").write_text("of the kind that is made anew")
+    done = subprocess.run([sys.executable, harness.ROOT / "tools" / "dist.py", "--only", "c", "--binary", tmp_path / "none", "--out", tmp_path],
+                          capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S * 8)
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["SHA256SUMS", "iii-sandbox_9_amd64.deb", done.stdout.strip()])
+    assert output("sha256sum", "-c", "SHA256SUMS", cwd=tmp_path).count(": OK") == 2
+
+
 def test_checksums(packages):
     assert output("sha256sum", "-c", "SHA256SUMS", cwd=packages[0].parent).count(": OK") == 2
 

@@ -130,6 +130,7 @@ def test_what_the_backend_cannot_do_is_said_by_name(server):
     volume = client.ok("POST", "/volumes", {"name": "v"})["id"]
     calls = {"limitDisk": ("POST", "/sandboxes", {"image": "python", "diskMb": 100}),
              "limitRate": ("POST", "/sandboxes", {"image": "python", "netMbps": 1}),
+             "seccomp": ("POST", "/sandboxes", {"image": "python", "seccomp": "strict"}),
              "volume": ("POST", f"/volumes/{volume}/attach", {"sandboxId": sid, "mountPath": "/v"}),
              "egress": ("POST", f"/sandboxes/{sid}/egress", {"default": "deny", "rules": []})}
     for name, (method, path, body) in calls.items():

@@ -9,6 +9,7 @@ import pytest
 import dockerkit
 import harness
 import images
+import registries
 
 pytestmark = pytest.mark.skipif(not dockerkit.is_there() or not shutil.which("docker"), reason="needs docker, dockerd and root")
 
@@ -86,7 +87,7 @@ ADD {url}/moved /fetched-as
 
 @pytest.fixture(scope="module")
 def engine():
-    with dockerkit.Engine() as made:
+    with dockerkit.Engine(is_in_host_network=True) as made:
         made.tag(dockerkit.IMAGE, "company/base:latest")
         made.add_image("company/other", images.pack([images.entry("only", b"only here", mode=0o640)]))
         yield made
@@ -108,7 +109,7 @@ def store(docker, tmp_path_factory):
     home = tmp_path_factory.mktemp("store")
 
     def run(*args, pull="never"):
-        done = harness.run_cli("image", *args, "--data-dir", home / "data", env={"III_PULL": pull, "HOME": home})
+        done = harness.run_cli("image", *args, "--data-dir", home / "data", env={"III_PULL": pull, "HOME": home, **registries.LISTED})
         assert done.returncode == 0, done.stderr
         return done
     for name in ("company/base", "company/other"):

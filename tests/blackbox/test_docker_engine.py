@@ -173,7 +173,7 @@ def test_memory_and_swap(engine, client, make):
 
 def test_open_files_and_shared_memory(engine, client, make):
     sid = make(openFiles=80, shmMb=8)
-    assert python(client, sid, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE))") == "(80, 80) (0, 0)\n"
+    assert python(client, sid, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE))") == "(80, 80) (1, 1)\n"
     assert client.exec(sid, "head -c 20000000 /dev/zero > /dev/shm/x; stat -c %s /dev/shm/x")["stdout"] == f"{8 << 20}\n"
     assert container_of(engine, sid)["HostConfig"]["ShmSize"] == 8 << 20
 
@@ -238,7 +238,7 @@ def test_networks_of_two_servers_and_after_a_crash(engine):
 def test_members_stay_connected_while_no_server_runs(engine):
     """A server that ends and keeps its sandboxes, and one that hands over, cut nobody off."""
     server = serve(engine)
-    server.flags = ["--keep"]
+    server.flags = ["--on-shutdown=keep"]
     try:
         client = server.start().client()
         nid, empty = (client.ok("POST", "/networks", {"name": name})["id"] for name in ("kept", "empty"))
@@ -274,11 +274,11 @@ def test_pulls_with_progress(tmp_path):
     sh = images.program(tmp_path)
     more = images.pack([images.entry("more", random.Random(1).randbytes(48 << 20))])  # long enough for the engine to tell how far it is
     layout.add_image("one", [images.pack(images.base_entries(sh)), more], config={"Env": ["COLOUR=blue"], "WorkingDir": "/etc"})
-    registry, engine = registries.Registry(), dockerkit.Engine()
+    registry, engine = registries.Registry(), dockerkit.Engine(is_in_host_network=True)
     try:
         name = registry.push(layout, "one", "team/one:1")
         engine.start()
-        with serve(engine, III_PULL="missing") as server:
+        with serve(engine, III_PULL="missing", **registries.LISTED) as server:
             client = server.client()
             events = stream(client, name)
             assert events[-1]["type"] == "done" and events[-1]["image"]["name"] == name, events

@@ -218,13 +218,13 @@ def test_auto_install_pulls_a_preset_and_custom_images_once(usr, tmp_path):
     layout = registries.Layout(tmp_path / "layout")
     layout.add_image("one", [images.rootfs(images.program(tmp_path), b"pulled\n")])
     registry = registries.Registry()
-    engine = dockerkit.Engine([f"--registry-mirror=http://{registry.host}"])
+    engine = dockerkit.Engine([f"--registry-mirror=http://{registry.host}"], is_in_host_network=True)
     try:
         registry.push(layout, "one", "iiidev/python:latest")
         mine = registry.push(layout, "one", "team/mine:1")
         engine.start()
         custom = f"mine={mine},lost={registry.host}/team/lost:1"
-        with empty_serve(engine, usr, III_CUSTOM_IMAGES=custom, III_IMAGE_ALLOWLIST="python,mine,lost") as server:
+        with empty_serve(engine, usr, III_CUSTOM_IMAGES=custom, III_IMAGE_ALLOWLIST="python,mine,lost", **registries.LISTED) as server:
             fn = fnclient.Functions(server.engine_port)
             sid = fn.create("python")
             assert server.client().ok("GET", f"/sandboxes/{sid}")["resolvedImage"] == "docker.io/iiidev/python:latest"

@@ -25,7 +25,7 @@ def authority(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(authority):
     cert, key = authority.issue("engine")
-    made = dockerkit.Engine()
+    made = dockerkit.Engine(is_in_host_network=True)
     made.port = free_port()
     made.flags = ["-H", f"tcp://127.0.0.1:{made.port}", "-H", f"tcp://127.0.0.2:{made.port}", "--tlsverify", "--tlscacert", authority.cert, "--tlscert", cert, "--tlskey", key]
     with made:

@@ -47,6 +47,16 @@ def follow(client, record, query="?follow=true", headers=None):
         client.close()
 
 
+def test_user_variables_and_folder_of_both_kinds(sandbox, client):
+    fields = {"command": "id -un; echo $A; pwd; kill -KILL $$", "user": "nobody", "env": {"A": "b"}, "cwd": "/tmp"}
+    for path in ("exec/start", "exec/background"):
+        record = client.ok("POST", f"/sandboxes/{sandbox}/{path}", fields)
+        done = ended(client, record)
+        assert output(client, record)["output"] == "nobody\nb\n/tmp\n" and (done["exitCode"], done["signal"]) == (137, "KILL")
+        reply = client.post(f"/sandboxes/{sandbox}/{path}", {**fields, "user": "a b"})
+        assert reply.status == 400 and reply.error.startswith('user: "a b" is not a name')
+
+
 def test_start_state_and_output(sandbox, client):
     record = start(client, sandbox, "echo out; echo err >&2; echo $A; pwd; exit 7", env={"A": "b c"}, cwd="/tmp")
     assert re.fullmatch(r"exec_[0-9a-f]{24}", record["id"])

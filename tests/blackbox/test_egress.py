@@ -17,7 +17,8 @@ import test_rootless
 pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="network namespaces for the test's own outside need root"), harness.needs("egress")]
 
 OUTSIDE = ["198.51.100.10", "198.51.100.11", "169.254.169.254", "10.0.0.5", "172.16.0.9", "192.168.7.7", "100.64.0.9", "198.18.0.1"]
-NAMES = {"web.test": "198.51.100.10", "neighbour.test": "198.51.100.10", "sub.web.test": "198.51.100.11", "rebind.test": "10.0.0.5"}
+NAMES = {"web.test": "198.51.100.10", "neighbour.test": "198.51.100.10", "sub.web.test": "198.51.100.11", "rebind.test": "10.0.0.5", "evil.test": "198.51.100.10",
+         "other.test": "198.51.100.10"}
 
 # Greets on TCP 80, 443 and 8080, naming the address that was connected to, after the first bytes that come; echoes later ones. Echoes
 # UDP 9999. Answers DNS.
@@ -168,8 +169,12 @@ def world():
             process.wait()
 
 
+CEILING = {"rules": [{"action": "allow", "cidr": "10.0.0.0/8"}]}  # private ranges are the operator's to open
+
+
 def serve(world, **kw):
-    return leak.watched(InsideServer(world, **kw, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"}))
+    env = {"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4", "III_EGRESS_CEILING": json.dumps(CEILING), **kw.pop("env", {})}
+    return leak.watched(InsideServer(world, **kw, env=env))
 
 
 @pytest.fixture(scope="module")
@@ -249,19 +254,141 @@ def test_private_ranges_open_only_by_name_of_the_range(client, networked):
     assert is_no(fetch(client, networked, "169.254.169.254")) and is_no(fetch(client, networked, "198.51.100.1"))
 
 
+def denied(client, sid):
+    return [e["data"] for e in client.ok("GET", f"/events/history?topic=egress.denied&sandboxId={sid}&limit=1000")["events"]]
+
+
+def test_the_ceiling_bounds_every_policy(world):
+    ceiling = {"default": "deny", "rules": [{"action": "allow", "cidr": "198.51.100.10/32", "ports": [80]}, {"action": "allow", "domain": "*.web.test"}],
+               "tenants": {"narrow": {"rules": [{"action": "deny", "domain": "*.web.test"}]}}}
+    with serve(world, token="root", env={"III_AUTH_TOKEN": "root", "III_EGRESS_CEILING": json.dumps(ceiling)}) as made:
+        for tenant in ("wide", "narrow"):
+            client = made.client(token=made.client(token="root").ok("POST", "/tokens", {"name": tenant, "tenant": tenant})["secret"])
+            sid = client.create(network=True)["id"]
+            everything = [{"action": "allow", "cidr": c} for c in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "0.0.0.0/0")]
+            policy(client, sid, "allow", *everything)
+            assert fetch(client, sid, "198.51.100.10") == "hello 198.51.100.10"
+            assert fetch(client, sid, "sub.web.test", said="sub.web.test").startswith("hello") == (tenant == "wide")
+            for host in ("10.0.0.5", "172.16.0.9", "192.168.7.7", "100.64.0.9", "198.51.100.11", "neighbour.test"):
+                assert is_no(fetch(client, sid, host)), host
+            assert is_no(fetch(client, sid, "198.51.100.10", 8080))
+            policy(client, sid, "deny")
+            assert is_no(fetch(client, sid, "198.51.100.10"))
+            kept = denied(client, sid)
+            assert {(d["address"], d["port"], d["reason"]) for d in kept if "address" in d} >= {("10.0.0.5", 80, "policy"), ("198.51.100.10", 8080, "policy")}
+            assert {d["name"] for d in kept if d["reason"] == "lookup"} >= {"neighbour.test"}
+
+
+def test_what_is_denied_is_recorded_within_bounds(server, client, networked):
+    policy(client, networked, "deny")
+    script = """import socket
+for i in range(200):
+    try:
+        s = socket.create_connection(("198.51.100.10", 1000 + i), 4); s.recv(1)
+    except OSError: pass"""
+    assert client.exec(networked, ["python3", "-c", script])["exitCode"] == 0
+    kept = denied(client, networked)
+    assert 30 <= len(kept) <= 60 and all(d["sandboxId"] == networked and d["reason"] == "policy" for d in kept)
+    with open(server.data_dir / "audit" / "current.jsonl", encoding="utf-8") as lines:
+        audited = [line for line in map(json.loads, lines) if line.get("operation") == "egress.denied" and line["target"]["sandboxId"] == networked]
+    assert audited and audited[0]["status"] == 403 and audited[0]["target"]["address"] == "198.51.100.10"
+
+
+@pytest.mark.parametrize("ceiling, says", [("{", "invalid JSON"), ("[]", "must be an object"), ('{"rulez": []}', "rulez"), ('{"default": "maybe"}', "default"),
+                                           ('{"rules": [{"action": "allow", "port": [80]}]}', '"port"'), ('{"tenants": {"a": {"rules": 1}}}', "tenant a"),
+                                           ('{"rules": [{"action": "allow", "cidr": "10/8"}]}', "cidr"), ('{"tenants": []}', "tenants")])
+def test_a_ceiling_that_cannot_be_read_stops_the_start(tmp_path, ceiling, says):
+    done = harness.run_cli("serve", "--port", "0", "--engine-port", "0", "--data-dir", tmp_path / "data", env={"III_EGRESS_CEILING": ceiling})
+    assert done.returncode == 1 and "III_EGRESS_CEILING" in done.stderr and says in done.stderr, done.stderr
+
+
 def test_rules_by_name(client, networked):
     policy(client, networked, "deny", {"action": "allow", "domain": "Web.test"}, {"action": "allow", "domain": "*.web.test", "ports": [8080]})
     assert is_no(fetch(client, networked, "198.51.100.10", said="web.test"))  # nobody asked for the name yet
     assert fetch(client, networked, "web.test", said="web.test") == "hello 198.51.100.10"
     assert fetch(client, networked, "web.test", 443, "web.test") == "hello 198.51.100.10"
-    assert fetch(client, networked, "web.test", 8080) == "hello 198.51.100.10"
-    assert fetch(client, networked, "sub.web.test", 8080) == "hello 198.51.100.11" and is_no(fetch(client, networked, "sub.web.test", 80, "sub.web.test"))
+    assert is_no(fetch(client, networked, "web.test", 8080))  # without ports a name means 80 and 443
+    assert fetch(client, networked, "sub.web.test", 8080, "sub.web.test") == "hello 198.51.100.11" and is_no(fetch(client, networked, "sub.web.test", 80, "sub.web.test"))
     for port in (80, 443):
         for said in ("neighbour.test", "", "x.web.test"):
             assert is_no(fetch(client, networked, "web.test", port, said)), (port, said)
     assert is_no(fetch(client, networked, "neighbour.test")) and is_no(fetch(client, networked, "198.51.100.11", 80))
     policy(client, networked, "allow", {"action": "deny", "domain": "web.test"})
     assert is_no(fetch(client, networked, "web.test")) and fetch(client, networked, "sub.web.test").startswith("hello")
+
+
+# Sends each of its arguments (hex) on one connection to web.test, and prints all that came back; the stand-in greets once, then echoes.
+TALK = r"""
+import socket, sys
+socket.getaddrinfo("web.test", 80)
+port, got = int(sys.argv[1]), b""
+s = socket.create_connection(("198.51.100.10", port), 60)
+s.settimeout(60)  # what is refused is reset at once
+try:
+    for part in sys.argv[2:]:
+        s.sendall(bytes.fromhex(part))
+        got += s.recv(65536)
+except OSError:
+    pass
+print(got.decode("latin-1"))
+"""
+GOOD = b"GET / HTTP/1.1\r\nHost: web.test\r\n\r\n"
+
+
+def talk(client, sid, port, *parts):
+    return client.exec(sid, ["python3", "-c", TALK, str(port), *(p.hex() for p in parts)])["stdout"]
+
+
+BYPASSES = {
+    "absolute target of another host": [b"GET http://evil.test/ HTTP/1.1\r\nHost: web.test\r\n\r\n"],
+    "two hosts": [b"GET / HTTP/1.1\r\nHost: web.test\r\nHost: evil.test\r\n\r\n"],
+    "two hosts, other order": [b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: web.test\r\n\r\n"],
+    "CONNECT": [b"CONNECT evil.test:443 HTTP/1.1\r\nHost: web.test\r\n\r\n"],
+    "no host": [b"GET / HTTP/1.0\r\n\r\n"],
+    "folded line": [b"GET / HTTP/1.1\r\nHost: web.test\r\n Host: evil.test\r\n\r\n"],
+    "bare LF": [b"GET / HTTP/1.1\nHost: web.test\n\n"],
+    "a second length": [b"POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    "HTTP/2 in clear text": [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    "not HTTP": [b"\x00\x01\x02"],
+}
+SECOND = {
+    "another host": b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+    "another allowed host": b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n",
+    "CONNECT": b"CONNECT evil.test:443 HTTP/1.1\r\nHost: web.test\r\n\r\n",
+    "another protocol": b"GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "bytes": b"\x00\x01\x02",
+}
+
+
+def test_names_cannot_be_bypassed(client, networked):
+    policy(client, networked, "deny", {"action": "allow", "domain": "web.test", "ports": [80, 443, 8080]}, {"action": "allow", "domain": "other.test"})
+    hello = "hello 198.51.100.10"
+    assert is_no(fetch(client, networked, "web.test", 80, "evil.test"))  # first: later ones may be past the bound of records
+    for port in (80, 8080):
+        both = talk(client, networked, port, GOOD, GOOD)
+        assert hello in both and "Host: web.test" in both, both  # the stand-in echoes the second
+        for name, parts in BYPASSES.items():
+            if port == 80 or name not in ("not HTTP", "bare LF"):
+                assert talk(client, networked, port, *parts).strip() == "", (port, name)
+        for name, second in SECOND.items():
+            answer = talk(client, networked, port, GOOD, second)
+            assert hello in answer and answer.strip() == hello, (port, name, answer)
+            assert talk(client, networked, port, GOOD + second).count("hello") <= 1, (port, name)
+    # On a port that a rule lists, other protocols work, also those in which a line comes first; TLS must name the server.
+    assert hello in talk(client, networked, 8080, b"\x00\x01\x02") and hello in talk(client, networked, 8080, b"PING\r\n")
+    for port in (443, 8080):
+        assert fetch_tls(client, networked, port, "web.test") == hello
+        for said in ("evil.test", "other.test" if port == 8080 else "evil.test", ""):
+            assert is_no(fetch_tls(client, networked, port, said)), (port, said)
+    assert is_no(fetch_tls(client, networked, 443, "web.test", first=GOOD))
+    reasons = {d["reason"] for d in denied(client, networked)}
+    assert {"CONNECT leads to another host", "exactly one Host header is required", "name"} <= reasons, reasons
+
+
+def fetch_tls(client, sid, port, said, first=b""):
+    script = FETCH.replace("if port == 443:", "if True:").replace("s.sendall(out.read())", "s.sendall(bytes.fromhex(sys.argv[4]) or out.read())")
+    client.exec(sid, ["python3", "-c", "import socket; socket.getaddrinfo('web.test', 80)"])
+    return client.exec(sid, ["python3", "-c", script, "198.51.100.10", str(port), said, first.hex()])["stdout"].strip()
 
 
 def test_tightening_cuts_open_connections(client, networked):

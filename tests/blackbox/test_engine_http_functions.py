@@ -12,6 +12,7 @@ import time
 import pytest
 
 import harness
+import inside
 from engineclient import Worker
 
 SECRETS = {"APP_SECRET": "s3cret", "APP_LONG": "long" * 20, "APP_TOKEN": "t0ken", "III_ENGINE_TOKEN": "own"}
@@ -106,6 +107,16 @@ def test_request(workers, target):
     owner.cut()
     harness.wait_until(lambda: listed(caller, "h::f") == [], "the function has left with its worker")
     assert target.seen.empty()
+
+
+def test_ports_of_the_server_and_of_sandboxes_are_closed(workers, open_server):
+    """Even where the operator allows private addresses: there the server would be its own client."""
+    owner, caller = workers
+    client = open_server.client()
+    exposed = inside.expose(client, client.create()["id"], 7000)["hostPort"]
+    for port in (open_server.port, open_server.engine_port, exposed):
+        owner.register("h::own", invocation={"url": f"http://127.0.0.1:{port}/sandbox/health", "method": "GET"})
+        assert caller.fail("h::own", {}).code == "url_validation_failed", port
 
 
 def test_secrets(workers, target):

@@ -153,6 +153,40 @@ def test_bad_requests(box, client, body, says):
     assert reply.status == 400 and reply.error.startswith(says)
 
 
+def test_variables_user_and_input_of_one_command(box, client):
+    result = client.exec(box, "echo $A; id -un; cat", env={"A": "b c", "PATH": "/bin:/usr/bin"}, user="nobody", stdin="two\nlines\n")
+    assert result["stdout"] == "b c\nnobody\ntwo\nlines\n"
+    assert client.exec(box, "id -u; id -g", user="12345:6")["stdout"] == "12345\n6\n"
+    assert client.exec(box, "echo $A; id -un")["stdout"] == "\nroot\n", "the sandbox is as it was"
+    assert client.exec(box, "od -An -tx1", stdin="AP8=", stdinEncoding="base64")["stdout"] == " 00 ff\n"
+    assert client.exec(box, "wc -c", stdin="x" * 1_000_000)["stdout"].strip() == "1000000"
+    assert client.exec(box, "exit 3", stdin="never read")["exitCode"] == 3
+
+
+@pytest.mark.parametrize("fields, status, says", [
+    ({"env": {"A=B": "c"}}, 400, 'env: "A=B" is not a name'), ({"env": {"": "c"}}, 400, 'env: "" is not a name'), ({"env": {"A": 5}}, 400, "env[A]: must be text"),
+    ({"env": {f"A{i}": "" for i in range(1001)}}, 400, "env: 1001 entries"), ({"user": "a b"}, 400, 'user: "a b" is not a name'),
+    ({"user": "u" * 129}, 400, "user: 129 bytes"), ({"user": "no-such-user"}, 400, "user no-such-user: no such user"),
+    ({"stdin": "x" * 1398105}, 400, "stdin: 1398105 bytes"), ({"stdin": "%", "stdinEncoding": "base64"}, 400, "stdin: not padded standard base64"),
+    ({"stdinEncoding": "hex"}, 400, "stdinEncoding")])
+def test_what_a_command_cannot_be_given(box, client, fields, status, says):
+    for path in ("exec", "exec/stream"):
+        reply = client.post(f"/sandboxes/{box}/{path}", {"command": "true", **fields})
+        if reply.status == 200:  # a stream had begun before the agent looked the user up
+            assert path == "exec/stream" and says in reply.body.decode() and '"data":"-1"' in reply.body.decode()
+        else:
+            assert (reply.status, says in reply.error) == (status, True), reply.error
+
+
+def test_how_a_command_ended(box, client):
+    assert "signal" not in client.exec(box, "exit 137")
+    killed = client.exec(box, "kill -KILL $$")
+    assert (killed["exitCode"], killed["signal"], killed["timedOut"], killed["oomKilled"]) == (137, "KILL", False, False)
+    reply = client.post(f"/sandboxes/{box}/exec", {"command": "echo begun; echo here >&2; exec sleep 99909", "timeout": 1})
+    result = reply.json()["result"]
+    assert (reply.status, result["timedOut"], result["exitCode"], result["stdout"], result["stderr"]) == (504, True, -1, "begun\n", "here\n")
+
+
 def test_long_arguments(box, client):
     text = "x" * 100_000
     assert client.exec(box, f"printf %s {text} | wc -c")["stdout"].strip() == "100000"

@@ -30,6 +30,12 @@ def test_argv_and_cwd(box, client):
     assert text_of(events, "stdout") == "/tmp\n" and events[-1]["data"] == "0"
 
 
+def test_variables_user_input_and_the_signal_at_the_end(box, client):
+    events = stream(client, box, {"command": "echo $A; id -un; cat; kill -TERM $$", "env": {"A": "b"}, "user": "nobody", "stdin": "in\n"})
+    assert text_of(events, "stdout") == "b\nnobody\nin\n"
+    assert (events[-1]["data"], events[-1]["signal"], events[-1]["timedOut"]) == ("143", "TERM", False)
+
+
 def test_events_come_while_the_command_runs(box, client):
     """The command goes on only when a file appears, which the reader makes after it has seen the first line."""
     other = harness.Client(client.port)
@@ -47,7 +53,7 @@ def test_events_come_while_the_command_runs(box, client):
 def test_timeout_ends_with_minus_one(box, client):
     events = stream(client, box, {"command": "echo begun; sleep 99911", "timeout": 1})
     assert text_of(events, "stdout") == "begun\n"
-    assert (events[-1]["type"], events[-1]["data"]) == ("exit", "-1")
+    assert (events[-1]["type"], events[-1]["data"], events[-1]["timedOut"]) == ("exit", "-1", True) and events[-1]["duration"] >= 1000
     harness.wait_until(lambda: not processes_with(client, box, "99911"), "the command to end")
 
 

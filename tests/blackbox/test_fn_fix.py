@@ -97,7 +97,7 @@ def test_a_missing_image_is_pulled(tmp_path):
     try:
         layout.add_image("tiny", [pack([folder("bin"), entry("bin/sh", images.program(tmp_path), mode=0o755), folder("tmp", mode=0o1777)])])
         registry.push(layout, "tiny", "made/tiny:v1")
-        env = {"III_PULL": "missing", "III_AUTO_INSTALL": "false", "III_IMAGE_ALLOWLIST": "tiny",
+        env = {"III_PULL": "missing", **registries.LISTED, "III_AUTO_INSTALL": "false", "III_IMAGE_ALLOWLIST": "tiny",
                "III_CUSTOM_IMAGES": f"tiny={registry.host}/made/tiny:v1"}
         with harness.Server(env=env) as server:
             made = Functions(server.engine_port)

@@ -46,7 +46,7 @@ def test_a_sandbox_that_dies_under_a_command():
 
 
 def test_a_stop_that_keeps_sandboxes_ends_a_run_under_way():
-    with leak.watched(harness.Server(flags=["--keep"])) as server:
+    with leak.watched(harness.Server(flags=["--on-shutdown=keep"])) as server:
         fn = Functions(server.engine_port)
         fn.ask("run", image="python", lang="shell", code="echo up > /tmp/up; sleep 99966", name="running")
         with harness.Client(server.port) as caller:
@@ -57,13 +57,13 @@ def test_a_stop_that_keeps_sandboxes_ends_a_run_under_way():
         server.held.look(server.pid)
         server.stop()  # its exit code tells
         fn.worker.cut()
-        server.flags.remove("--keep")
+        server.flags.remove("--on-shutdown=keep")
         server.start()
 
 
 def test_records_of_former_versions_keep_their_idle_time_out():
     """Their idle time-out was a note of the functions, their missing expiry the year 9999."""
-    server = harness.Server(env={"III_IDLE_SCAN_MS": "100", "III_TTL_SWEEP": "* * * * * *"}, flags=["--keep"])
+    server = harness.Server(env={"III_IDLE_SCAN_MS": "100", "III_TTL_SWEEP": "* * * * * *"}, flags=["--on-shutdown=keep"])
     try:
         server.start()
         fn = Functions(server.engine_port)

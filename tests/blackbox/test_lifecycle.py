@@ -1,4 +1,5 @@
 """Create, look at, pause, renew, clone and delete sandboxes, and what a sandbox may use."""
+import concurrent.futures
 import re
 import time
 
@@ -6,6 +7,8 @@ import pytest
 
 import harness
 import leak
+
+SERVER_ENV = {"III_MAX_MEMORY": "4096", "III_MAX_CPUS": "2"}  # else the host decides: test_warnings.py
 
 
 def now_ms():
@@ -38,13 +41,32 @@ def test_create_takes_every_field(new_sandbox, client):
 
 
 @pytest.mark.parametrize("field, value, effective", [
-    ("timeout", 1, 60), ("timeout", 10**9, 86400), ("memory", 1, 64), ("memory", 10**6, 4096), ("cpu", 0.01, 0.5), ("cpu", 64, 4.0),
+    ("timeout", 1, 60), ("timeout", 10**9, 86400), ("memory", 1, 64), ("memory", 10**6, 4096), ("cpu", 0.01, 0.5), ("cpu", 64, 2.0),
     ("timeout", "soon", 3600), ("memory", True, 512), ("memory", [], 512), ("cpu", "fast", 1.0), ("memory", None, 512),
     ("memory", "128", 128), ("env", "not an object", None), ("metadata", 5, None), ("entrypoint", "sh", None)])
 def test_numbers_are_clamped_and_wrong_types_ignored(new_sandbox, field, value, effective):
     config = new_sandbox(**{field: value})["config"]
     if effective is not None:
         assert config[field] == effective
+
+
+def test_connect_or_create(server, client, new_sandbox):
+    def create(_):
+        with harness.Client(server.port) as one:
+            return one.ok("POST", "/sandboxes", {"name": "shared", "ifExists": "connect", "metadata": {"n": "1"}})["id"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(create, range(8)))
+    assert len(ids) == 1 and create(0) in ids, "however many come at once, one creates and all get its sandbox"
+    assert client.ok("GET", "/sandboxes", {"metadata": {"n": "1"}})["total"] == 1
+    new_sandbox(name="shared")
+    assert client.post("/sandboxes", {"name": "shared", "ifExists": "connect"}).status == 409
+    client.ok("DELETE", f"/sandboxes/{ids.pop()}")
+    assert client.post("/sandboxes", {"ifExists": "connect"}).error == 'ifExists: "connect" needs the name to look for'
+    assert "ifExists" in client.post("/sandboxes", {"name": "x", "ifExists": "maybe"}).error
+    for body in ({"image": "no such image"}, {"image": "shell"}):  # one that fails leaves nothing behind for the next
+        reply = client.post("/sandboxes", {"name": "later", "ifExists": "connect", **body})
+    client.ok("DELETE", f"/sandboxes/{reply.json()['id']}")
 
 
 def test_an_unknown_field_is_ignored(new_sandbox):

@@ -188,7 +188,7 @@ def test_progress_shows_the_newest_line(mcp, new_sandbox):
     assert gone["isError"] and "failed: 404" in gone["content"][0]["text"]
     much = mcp.tool("sandbox_exec", token=4, sandboxId=sid, command="head -c 11000000 /dev/zero | tr '\\0' x")["structuredContent"]
     plain = mcp.tool("sandbox_exec", sandboxId=sid, command="head -c 11000000 /dev/zero | tr '\\0' x")["structuredContent"]
-    assert much["stdoutTruncated"] and plain["stdoutTruncated"] and len(much["stdout"]) == len(plain["stdout"]) == 10 << 20
+    assert much["stdoutTruncated"] and plain["stdoutTruncated"] and much["stdout"] == plain["stdout"] and f"of {10 << 20} bytes" in much["stdout"]
 
 
 def test_too_many_at_once(mcp, new_sandbox):
@@ -291,6 +291,49 @@ def test_a_choice_of_tools(url):
         assert mcp.ask("tools/call", {"name": "sandbox_create"})["error"]["code"] == -32602
     with Stdio(url, env={"III_MCP_TOOLS": "kill"}) as mcp:
         assert [t["name"] for t in mcp.ask("tools/list")["result"]["tools"]] == ["sandbox_kill"]
+
+
+def test_the_sets_of_tools(url):
+    listed = {}
+    for choice in ("", "contract", "core", "all", "core,fork"):
+        with Stdio(url, env={"III_MCP_TOOLS": choice}) as mcp:
+            mcp.initialize()
+            listed[choice] = mcp.ask("tools/list")["result"]["tools"]
+    names = {choice: [t["name"] for t in tools] for choice, tools in listed.items()}
+    assert names[""] == names["contract"] == [f"sandbox_{name}" for name in CONTRACT]
+    assert len(names["core"]) == 12 and set(names["core"]) <= set(names["all"]) and len(names["all"]) > 80
+    assert set(names["core,fork"]) == {*names["core"], "sandbox_fork"}
+    assert len(json.dumps(listed["core"], separators=(",", ":"))) < 6144, "an agent pays for every byte, in every conversation"
+    assert all("outputSchema" not in t for t in listed["core"])
+
+
+def test_a_long_result_says_what_was_cut(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    result = mcp.tool("sandbox_exec", sandboxId=sid, command="echo first; yes é | head -n 100000; echo last")
+    text = result["content"][0]["text"]
+    assert text.startswith("first\n") and text.endswith("last\n") and "[cut: " in text and "of 300011 bytes are not shown" in text
+    assert len(text.encode()) < 33000 and len(result["structuredContent"]["stdout"].encode()) < 33000
+    mcp.text("sandbox_exec", sandboxId=sid, command="cd /workspace; mkdir many; cd many; seq 2000 | xargs touch; seq -w 99999 > ../text")
+    result = mcp.tool("sandbox_list_files", sandboxId=sid, path="/workspace/many")
+    text, _, note = result["content"][0]["text"].rpartition("\n")
+    shown = len(json.loads(text))
+    assert 100 < shown < 2000 and note == f"[cut: {shown} of 2000 entries are shown]" and len(result["structuredContent"]["result"]) == shown
+    assert "[cut: " in mcp.text("sandbox_read_file", sandboxId=sid, path="text") and "[cut: " in mcp.text("sandbox_download_file", sandboxId=sid, path="text")
+
+
+def test_log_messages_of_the_level_that_was_set(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    calls = lambda: (mcp.text("sandbox_exec", sandboxId=sid, command="true"), mcp.tool("sandbox_exec", sandboxId="sbx_none", command="true"))  # noqa: E731
+    told = lambda: [n["params"] for n in mcp.notes if n["method"] == "notifications/message"]  # noqa: E731
+    calls()
+    assert told() == []
+    assert mcp.ask("logging/setLevel", {"level": "loud"})["error"]["code"] == -32602
+    assert mcp.ask("logging/setLevel", {"level": "warning"})["result"] == {}
+    calls()
+    assert [(t["level"], t["logger"], t["data"]["tool"], t["data"]["status"]) for t in told()] == [("warning", "tools", "sandbox_exec", 404)]
+    assert mcp.ask("logging/setLevel", {"level": "debug"})["result"] == {}
+    calls()
+    assert [t["level"] for t in told()] == ["warning", "info", "warning"]
 
 
 def test_bad_usage():

@@ -10,9 +10,9 @@ import nodekit
 
 VERSION = "0.2.0-alpha.12"
 # Scenarios of the suite that call things by the suite's own names (test_simple_text, test://static-text ...), or a capability
-# that this server has no use for: log messages, sampling, elicitation, tasks, skills.
+# that this server has no use for: sampling, elicitation, tasks, skills.
 FIXTURES = re.compile(r"tools-call-.*|resources-read-.*|resources-templates-read|resources-(un)?subscribe|prompts-get-.*|json-schema-2020-12|server-sse-polling"
-                      r"|elicitation-.*|input-required-result-.*|tasks-.*|sep-2640-.*|logging-set-level|http-custom-header-server-validation")
+                      r"|elicitation-.*|input-required-result-.*|tasks-.*|sep-2640-.*|http-custom-header-server-validation")
 # Checks of a scenario that call a tool of the suite's own.
 FIXTURE_CHECKS = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400",
                   "sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-server-no-log-without-loglevel"}

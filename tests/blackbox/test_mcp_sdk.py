@@ -95,7 +95,7 @@ class Program:
 def program(request, home, server):
     generation, way = request.param.split("-")
     url = f"http://127.0.0.1:{server.port}"
-    made = Program(home, generation, [f"{url}/mcp"] if way == "http" else [str(harness.BINARY), "mcp"], url)
+    made = Program(home, generation, [f"{url}/mcp?tools=all"] if way == "http" else [str(harness.BINARY), "mcp", "--tools", "all"], url)
     made.generation, made.way = generation, way
     yield made
     made.close()
@@ -172,7 +172,7 @@ def test_progress_and_cancellation(program, world, server):
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_the_inspector_lists_the_tools(home, server, way):
     url = f"http://127.0.0.1:{server.port}"
-    target = [str(harness.BINARY), "mcp"] if way == "stdio" else [f"{url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {TOKEN}"]
+    target = ["-e", "III_MCP_TOOLS=all", str(harness.BINARY), "mcp"] if way == "stdio" else [f"{url}/mcp?tools=all", "--transport", "http", "--header", f"Authorization: Bearer {TOKEN}"]
     argv = ["node", str(home / "node_modules" / ".bin" / "mcp-inspector"), "--cli", *target, "--method", "tools/list", "--strict"]
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("III_")}, "III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=harness.DEADLINE_S * 4, check=False)

@@ -17,7 +17,8 @@ GROUPS = ("cmd_", "exec_", "fs_", "env_", "proc_", "git_", "proxy_", "terminal_"
           "stream_logs", "port_", "sandbox_get", "sandbox_list", "network_connect", "network_disconnect", "alert_set", "health")
 # Of these the answer is known: there is nobody else who could give it.
 LATE = {"cmd_run", "cmd_background", "exec_start", "exec_output", "exec_input", "exec_signal", "fs_read", "fs_write", "fs_delete", "fs_list",
-        "fs_upload", "fs_download", "fs_info", "fs_move", "fs_mkdir", "fs_rmdir", "fs_chmod", "proc_list", "proc_top", "proc_kill", "git_status",
+        "fs_upload", "fs_download", "fs_info", "fs_move", "fs_mkdir", "fs_rmdir", "fs_chmod",
+        "fs_content_read", "fs_content_write", "proc_list", "proc_top", "proc_kill", "git_status",
         "git_log", "git_diff", "terminal_create", "interp_execute", "context_create"}
 
 

@@ -85,7 +85,10 @@ def members(client, nid):
 
 
 def test_the_record(client, new_network):
+    strict = client.post("/networks", {"name": "backend", "driver": "macvlan"}, headers={"Prefer": "handling=strict"})
+    assert strict.status == 400 and '"macvlan"' in strict.error
     record = client.ok("POST", "/networks", {"name": "backend", "driver": "bridge"})
+    assert "warnings" not in record
     assert record["id"].startswith("net_") and record["name"] == "backend" and record["sandboxes"] == []
     assert record["dockerNetworkId"] == "iii-net-" + record["id"] and isinstance(record["createdAt"], int)
     assert client.ok("GET", "/networks")["networks"] == [record]

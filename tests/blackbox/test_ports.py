@@ -44,7 +44,8 @@ def test_a_web_server_inside_is_reached_from_the_host(new_sandbox, client):
     client.ok("POST", f"/sandboxes/{sid}/files/write", {"path": "/workspace/hello.txt", "content": "from inside\n"})
     client.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "cd /workspace && exec python3 -m http.server 8000 --bind 127.0.0.1"})
     made = inside.expose(client, sid, 8000)
-    assert made == {"containerPort": 8000, "hostPort": made["hostPort"], "protocol": "tcp", "state": "active"} and made["hostPort"] > 0
+    assert made == {"containerPort": 8000, "hostPort": made["hostPort"], "protocol": "tcp", "state": "active",
+                    "url": f"http://127.0.0.1:{made['hostPort']}/"} and made["hostPort"] > 0
 
     def got():
         try:
@@ -64,6 +65,22 @@ def test_host_port_defaults_to_the_container_port_and_delete_takes_a_body(sandbo
     made = client.ok("POST", f"/sandboxes/{sandbox}/ports", {"containerPort": port})
     assert made["hostPort"] == port and made["state"] == "active"
     assert client.ok("DELETE", f"/sandboxes/{sandbox}/ports", {"containerPort": port}) == {"removed": port}
+
+
+def test_host_ports_come_from_the_range():
+    low = next(p for p in range(21000, 29000, 10) if all(is_refused(p + i) for i in range(3)))
+    with harness.Server(env={"III_PORT_RANGE": f"{low}, {low + 1}-{low + 2}"}) as server:
+        client = server.client()
+        sid = client.create()["id"]
+        for outside in (low - 1, low + 3, 8080, 80):
+            reply = client.post(f"/sandboxes/{sid}/ports", {"containerPort": outside})
+            assert reply.status == 403 and "III_PORT_RANGE" in reply.error and str(low) in reply.error, reply
+        got = [inside.expose(client, sid, port)["hostPort"] for port in (1, 2, 3)]
+        assert sorted(got) == [low, low + 1, low + 2]
+        full = client.post(f"/sandboxes/{sid}/ports", {"containerPort": 4, "hostPort": 0})
+        assert full.status == 503 and "III_PORT_RANGE" in full.error
+        client.ok("DELETE", f"/sandboxes/{sid}/ports?containerPort=2")
+        assert client.ok("POST", f"/sandboxes/{sid}/ports", {"containerPort": 4, "hostPort": got[1]})["state"] == "active"
 
 
 def test_half_close_is_kept_and_many_connections_do_not_mix(sandbox, client):

@@ -24,7 +24,7 @@ def registry(tmp_path_factory, sh):
 
 
 def serve(registry, **env):
-    return harness.Server(env={"III_REGISTRY_MIRRORS": f"docker.io={registry.host}", "III_PRESETS": "image", "III_PULL": "missing", **env})
+    return harness.Server(env={"III_REGISTRY_MIRRORS": f"docker.io={registry.host}", "III_PRESETS": "image", "III_PULL": "missing", **registries.LISTED, **env})
 
 
 def note(server, record):

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import tempfile
 
 import pytest
@@ -101,6 +102,36 @@ def test_the_image_tool_keeps_six_capabilities(started):
     assert tool["NoNewPrivs"] == ["1"]
 
 
+def test_the_archive_tool_has_nothing(started):
+    """Neither a user, capabilities nor files: it is looked at while it waits for the rest of an archive."""
+    server = started()
+    sid = server.client().create()["id"]
+    head = f"PUT {harness.PREFIX}/sandboxes/{sid}/files/content?path=x&format=zip HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nPK"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
+        sock.sendall(head.encode())
+        pid = harness.wait_until(lambda: helper(server, "iii-archive"), "the archive tool")
+        harness.wait_until(lambda: status(pid)["Seccomp"] == ["2"], "its filter")
+        tool = status(pid)
+        assert all(int(tool[name][0], 16) == 0 for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"))
+        assert "0" not in tool["Uid"] + tool["Gid"] and tool["NoNewPrivs"] == ["1"] and tool["Groups"] == []
+    harness.wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the archive tool to leave with its client")
+
+
+def test_no_helper_and_no_argument_has_a_secret(started):
+    """The daemon and its keeper have the environment that the server was started with; nothing else of it has."""
+    server = started(env={"III_AUTH_TOKEN": "secret-of-the-environment", "OTEL_EXPORTER_OTLP_HEADERS": "key=other-secret", "no_proxy": "kept.example"}, token="secret-of-a-flag",
+                     flags=["--auth-token", "secret-of-a-flag"])
+    use(server)
+    pids = {name: helper(server, name) for name in ("iii-images", "iii-launcher")}
+    for name, pid in pids.items():
+        text = leak.read(f"/proc/{pid}/environ")
+        assert "secret" not in text and "III_AUTH_TOKEN" not in text, (name, text)
+    assert "no_proxy=kept.example" in leak.read(f"/proc/{pids['iii-images']}/environ")
+    for pid in [server.pid, *leak.descendants(server.pid)]:
+        assert "secret" not in leak.read(f"/proc/{pid}/cmdline"), pid
+    assert server.client("secret-of-a-flag").get("/sandboxes").status == 200
+
+
 def test_children_of_the_image_tool_serve_snapshots_and_end(started):
     server = started()
     client = server.client()
@@ -130,6 +161,8 @@ def test_a_data_folder_out_of_reach_leaves_root_without_rights(started):
         assert_confined(server.pid)
         assert server.log().count("only root can enter a folder above the data folder") == 1
         assert server.data_dir.stat().st_mode & 0o7777 == 0o700
+        admin = harness.run_cli("token", "create", "first", "--role", "admin", "--data-dir", server.data_dir).stdout.split()[-1]
+        assert server.client(admin).ok("POST", "/tokens", {"name": "second"})["role"] == "user", "made by the server itself"
         held.look(server.pid)
     held.assert_nothing_left()
 
@@ -184,7 +217,7 @@ def hand_back(folder):
 
 
 def test_a_data_folder_of_root_is_taken_over_with_its_sandboxes(started):
-    server = started(env={"III_KEEP_SANDBOXES": "1"}, flags=["--run-as", "root"])
+    server = started(env={"III_ON_SHUTDOWN": "keep"}, flags=["--run-as", "root"])
     client = server.client()
     box = client.create()["id"]
     client.exec(box, "echo kept > /workspace/file")

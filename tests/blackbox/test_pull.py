@@ -13,16 +13,18 @@ import tarfile
 import tempfile
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 import harness
 import images
 import registries
+from ptykit import Terminal
 
 pytestmark = [pytest.mark.skipif(bool(registries.missing_tools()), reason=f"not installed: {registries.missing_tools()}"),
               harness.needs("imageStore")]
-SERVER_ENV = {"III_PULL": "missing"}
+SERVER_ENV = {"III_PULL": "missing", **registries.LISTED}
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -374,6 +376,53 @@ def test_pull_with_events(server, client, registry):
     client.close()
     assert events[-1]["type"] == "done" and events[-1]["image"]["layers"] == 20
     assert {e["type"] for e in events[:-1]} <= {"progress"}
+
+
+class Halting(BaseHTTPRequestHandler):
+    """A registry of one image that stops before the manifest, and in the middle of each layer, until it is told to go on."""
+
+    def do_GET(self):
+        kind, name = self.path.rsplit("/", 2)[1:]
+        if kind not in ("manifests", "blobs"):
+            return self.answer(b"{}")
+        if kind == "manifests":
+            assert self.server.may_resolve.wait(harness.DEADLINE_S)
+            name = self.server.manifest["digest"]
+        self.answer((self.server.folder / "blobs" / "sha256" / name.removeprefix("sha256:")).read_bytes(), is_halted=kind == "blobs")
+
+    do_HEAD = do_GET
+
+    def answer(self, body, is_halted=False):
+        self.send_response(200)
+        self.send_header("Content-Type", registries.MANIFEST)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[:len(body) // 2])
+            assert not is_halted or len(body) < 100000 or self.server.may_end.wait(harness.DEADLINE_S)
+            self.wfile.write(body[len(body) // 2:])
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_create_that_pulls_shows_its_phases(server, client, sh, tmp_path):
+    layout = registries.Layout(tmp_path / "layout")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Halting) as halting:
+        halting.folder, halting.manifest = layout.folder, layout.manifest([base_layer(sh), pack([entry("noise", noise(1, 1 << 20))])])
+        halting.may_resolve, halting.may_end = threading.Event(), threading.Event()
+        threading.Thread(target=halting.serve_forever, daemon=True).start()
+        name = f"127.0.0.1:{halting.server_port}/made/slowly:v1"
+        with Terminal(harness.clean_env({"III_SANDBOX_URL": f"http://127.0.0.1:{server.port}"}), harness.BINARY, "create", name, size=(24, 200)) as term:
+            term.until(b"s, asking the registry")
+            halting.may_resolve.set()
+            term.until(b"s, pulling ")
+            assert re.search(rb"pulling [\d.]+ KiB of 1\.0 MiB", term.got), term.got
+            halting.may_end.set()
+            assert term.exit_code() == 0
+        halting.shutdown()
+    client.ok("DELETE", f"/sandboxes/{re.search(rb'sbx_[0-9a-f]{24}', term.got)[0].decode()}")
+    client.ok("DELETE", f"/images?name={name}")
 
 
 @pytest.mark.parametrize("path, status, text", [("made/unknown:v1", 404, "has no such image"), ("made/none:v1", 502, "no single image")])

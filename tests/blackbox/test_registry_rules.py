@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import images
+import registries
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
@@ -243,7 +244,7 @@ def test_credentials_stay_with_their_host(store, fake):
         fake.rules.append(rule)
         (store.home / ".docker").mkdir()
         (store.home / ".docker" / "config.json").write_text(json.dumps({"auths": {fake.host: {"username": "me", "password": "secret"}}}))
-        assert_pulls(store, f"{fake.host}/a/b:v1")
+        assert_pulls(store, f"{fake.host}/a/b:v1", **registries.LISTED)
         assert other.seen and all("Authorization" not in headers for _, headers in other.seen)
     finally:
         other.close()
@@ -320,8 +321,8 @@ def test_mirrors_come_first_and_may_fail(store, fake):
 
 
 def test_plain_http_must_be_asked_for_beyond_loopback(store, fake):
-    """0.0.0.0 leads to loopback but is not written so: it counts as any other host, https only unless it is listed."""
-    host = f"0.0.0.0:{fake.server_port}"
+    """2130706433 leads to loopback but is not written so: it counts as any other host, https only unless it is listed."""
+    host = f"2130706433:{fake.server_port}"
     done = store("pull", f"{host}/a/b:v1")
     assert done.returncode == 3 and "cannot be reached" in done.stderr
     assert not fake.seen
@@ -335,7 +336,7 @@ def test_pulls_wait_for_each_other_and_have_a_limit(fake):
     fake.parts.update({tag: fake.parts["v1"] for tag in ("v2", "v3")})
     fake.rules.append(lambda request: request.path.endswith("/manifests/v1") and not let_go.wait(harness.DEADLINE_S))
     asked = lambda tag: any(path.endswith(f"/manifests/{tag}") for path, _ in fake.seen)  # noqa: E731
-    with harness.Server(env={"III_PULL": "missing", "III_MAX_PULLS": "1", "III_PULL_QUEUE": "2"}) as server:
+    with harness.Server(env={"III_PULL": "missing", "III_MAX_PULLS": "1", "III_PULL_QUEUE": "2", **registries.LISTED}) as server:
         callers = [server.client() for _ in range(3)]
         streams = [caller.open("POST", "/images/pull", {"image": f"{fake.host}/a/b:{tag}"}, {"Accept": "text/event-stream"})
                    for caller, tag in zip(callers, ("v1", "v2"))]

@@ -14,6 +14,41 @@ def serve(**kw):
     return leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "200"}, **kw))
 
 
+def test_a_polite_stop_keeps_sandboxes_and_their_processes():
+    with leak.watched(harness.Server(env={"III_ON_SHUTDOWN": "keep"})) as server:
+        with server.client() as caller:
+            sid = caller.create()["id"]
+            pid = caller.exec(sid, "echo text > /workspace/f; sleep 99963 & echo $!")["stdout"].strip()
+            job = caller.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "echo logged; sleep 99964"})
+        server.stop()
+        server.env = {}
+        server.start()
+        with server.client() as caller:
+            assert caller.ok("GET", f"/sandboxes/{sid}")["status"] == "running"
+            assert caller.exec(sid, f"cat /workspace/f; kill -0 {pid} && echo alive")["stdout"] == "text\nalive\n"
+            assert caller.ok("GET", f"/exec/background/{job['id']}/status")["running"] is True
+
+
+@harness.needs("stop")
+def test_a_polite_stop_that_stops():
+    with leak.watched(harness.Server(env={"III_ON_SHUTDOWN": "stop"})) as server:
+        with server.client() as caller:
+            ids = [caller.create()["id"] for _ in range(3)]
+            caller.exec(ids[0], "echo text > /workspace/f")
+            caller.ok("POST", f"/sandboxes/{ids[1]}/pause")
+            caller.ok("POST", f"/sandboxes/{ids[2]}/stop")
+        server.held.look(server.pid)
+        server.stop()
+        assert not leak.mounts(str(server.data_dir)), "something of a stopped sandbox is mounted"
+        server.env = {}
+        server.start()
+        with server.client() as caller:
+            rows = {one["id"]: one for one in caller.ok("GET", "/sandboxes")["items"]}
+            assert [(rows[sid]["status"], rows[sid]["stopReason"]) for sid in ids] == [("stopped", "shutdown")] * 2 + [("stopped", "request")]
+            assert caller.ok("POST", f"/sandboxes/{ids[0]}/start")["status"] == "running"
+            assert caller.exec(ids[0], "cat /workspace/f")["stdout"] == "text\n"
+
+
 def test_killed_during_fifty_concurrent_commands():
     with serve() as server:
         with harness.Client(server.port) as caller:
@@ -95,7 +130,7 @@ def test_killed_while_creating_and_deleting():
             assert caller.ok("GET", "/sandboxes")["total"] == 0
 
 
-def test_a_sandbox_that_died_with_its_daemon_is_dropped():
+def test_a_sandbox_that_died_with_its_daemon_is_stopped():
     with serve() as server:
         with harness.Client(server.port) as caller:
             sid = caller.create()["id"]
@@ -108,7 +143,8 @@ def test_a_sandbox_that_died_with_its_daemon_is_dropped():
                 os.kill(pid, signal.SIGKILL)
         server.start()
         with harness.Client(server.port) as caller:
-            assert caller.get(f"/sandboxes/{sid}").status == 404
+            found = caller.get(f"/sandboxes/{sid}")  # a backend that cannot keep the files drops it
+            assert found.status == 404 if harness.BACKEND != "native" else found.json()["stopReason"] == "lost"
             assert caller.create()["status"] == "running"
 
 

@@ -100,9 +100,11 @@ def test_exec_json_keeps_the_exit_code(cli, sandbox):
     assert done.returncode == 3 and (result["stdout"], result["exitCode"]) == ("out\n", 3)
 
 
-def test_exec_timeouts_are_errors(cli, sandbox):
-    assert "(504)" in failed(cli("exec", sandbox, "sleep 100", "--timeout=1"))
-    failed(cli("exec", "--stream", sandbox, "sleep 100", "--timeout=1"), "timed out", "--timeout")
+def test_exec_timeouts_are_124(cli, sandbox):
+    done = cli("exec", sandbox, "echo part; sleep 100", "--timeout=1")
+    assert (done.returncode, done.stdout) == (124, "part\n") and "(504)" in done.stderr
+    done = cli("exec", "--stream", sandbox, "echo part; sleep 100", "--timeout=1")
+    assert (done.returncode, done.stdout) == (124, "part\n") and "timed out after 1 s" in done.stderr and "--timeout" in done.stderr
 
 
 def test_exec_reads_standard_input(cli, env, sandbox):
@@ -281,7 +283,7 @@ def test_version_and_help(cli):
 # --- errors ---
 
 def test_errors_are_one_line_with_a_way_out(cli, sandbox):
-    failed(cli("exec", harness.UNKNOWN, "true"), harness.UNKNOWN, "404", "iii-sandbox list")
+    failed(cli("exec", harness.UNKNOWN, "true"), harness.UNKNOWN, "404", "iii-sandbox ps")
     failed(cli("kill", harness.UNKNOWN), "404")
     failed(cli("file", "read", sandbox, "none.txt"), "none.txt", "404")
     failed(cli("exec", sandbox), "missing operand", "--help")
@@ -353,7 +355,8 @@ def test_every_operation_has_a_command(cli, client):
     document = client.ok("GET", "/openapi.json")
     listed = re.findall(r"^  (\w+) ", ok(cli("api", "--help")).partition("Commands:")[2].partition("Examples:")[0], re.M)
     known = {op["operationId"]: op for path in document["paths"].values() for op in path.values() if "operationId" in op}
-    others = {name for name in known if name.endswith("_alias") or name == "sandbox_stop"}  # further paths of the same operations
+    others = {name for name in known if name.endswith("_alias")  # further paths of the same operations
+              or name.startswith("fs_content_")}  # bytes, which are the business of `cp`
     assert len(known) > 90 and set(known) - others == set(listed), set(known) ^ set(listed)
     text = ok(cli("api", "cmd_run", "--help"))
     for field in ("--id", "--command", "--timeout", "--cwd", "--params"):
@@ -467,8 +470,8 @@ def test_an_answer_that_is_long_in_coming_is_waited_for_in_sight(cli, env, sandb
 def test_short_names_of_commands(cli, sandbox):
     assert ok(cli("ls")) == ok(cli("list")) and sandbox in ok(cli("ls"))
     told = failed(cli("kill", harness.UNKNOWN), harness.UNKNOWN)
-    assert "iii-sandbox list" in told
-    assert "iii-sandbox list" not in failed(cli("create", "no-such-image"), "no-such-image")
+    assert "iii-sandbox ps" in told
+    assert "iii-sandbox ps" not in failed(cli("create", "no-such-image"), "no-such-image")
 
 
 def test_tables_fit_the_terminal(env, sandbox):
@@ -545,8 +548,7 @@ def test_tls_and_a_token_for_requests_and_terminals(home, env, tmp_path):
 
 def test_exec_it_needs_a_terminal(cli, sandbox):
     failed(cli("exec", "-it", sandbox, stdin=""), "terminal")
-    for option in ("--json", "--stream", "--timeout=5", "--cwd=/tmp"):
-        failed(cli("exec", "-it", option, sandbox), option.partition("=")[0], "-t")
+    failed(cli("exec", "-it", "--json", sandbox), "--json", "-t")
 
 
 def test_top_is_live(env, sandbox):
@@ -587,8 +589,6 @@ def test_manual_pages(cli, tmp_path):
     (tmp_path / "man").mkdir()
     ok(cli("man", "man"))
     names = {p.name for p in (tmp_path / "man").iterdir()}
-    assert {"iii-sandbox.1", "iii-sandbox-exec.1", "iii-sandbox-snapshot-create.1", "iii-sandbox-api.1"} <= names
-    assert not any(n.startswith("iii-sandbox-api-") for n in names)
-    page = (tmp_path / "man" / "iii-sandbox-exec.1").read_text()
-    assert '.TH "III\\-SANDBOX\\-EXEC" 1' in page and "\\-\\-stream" in page and "EXIT STATUS" in page
-    assert "cmd_run" in (tmp_path / "man" / "iii-sandbox-api.1").read_text()
+    assert names == {"iii-sandbox.1"}, "the pages of the commands are those of iii"
+    page = (tmp_path / "man" / "iii-sandbox.1").read_text()
+    assert '.TH "III\\-SANDBOX" 1' in page and "exec ID COMMAND" in page and "iii\\-ps (1)" in page

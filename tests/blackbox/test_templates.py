@@ -5,7 +5,7 @@ import pytest
 
 import harness
 
-SERVER_ENV = {"III_MAX_TEMPLATES": "5"}
+SERVER_ENV = {"III_MAX_TEMPLATES": "5", "III_MAX_MEMORY": "4096"}
 BUILTINS = {
     "python-data-science": {"image": "python", "memory": 1024, "timeout": 7200, "env": {"PYTHONUNBUFFERED": "1"}},
     "node-web": {"image": "node", "memory": 512, "timeout": 3600, "network": True},
@@ -42,6 +42,7 @@ def test_the_built_in_ones(client):
 
 def test_save_list_get_delete(client, template):
     record = template("mine", {"image": "python", "memory": 99999, "junk": 1}, description="what for")
+    assert record.pop("warnings") == ["config.junk: unknown field"]
     assert re.fullmatch(r"tpl_[0-9a-f]{24}", record["id"])
     assert record["builtin"] is False and record["description"] == "what for" and record["createdAt"] > 0
     assert record["config"] == {"image": "python", "memory": 99999}  # not clamped here, and nothing unknown

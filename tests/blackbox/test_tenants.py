@@ -1,4 +1,5 @@
-"""Tenants: two users on one server. Every row of the table is called with the other's ids; nothing of the other's may come back."""
+"""Tenants: two users on one server. Every row of the table is called with the other's ids, by the other user and by a token for one other
+sandbox of the same tenant; nothing of what is not the caller's may come back."""
 import json
 import re
 
@@ -33,44 +34,115 @@ def two(server):
     admin = server.client()
     made = {name: token(admin, name) for name in ("first", "second")}
     world = World(server.client(made["first"]["secret"]))
-    yield {"admin": admin, "world": world, "first": world.client, "second": server.client(made["second"]["secret"]), "tokens": made}
+    own = world.client.create(name="own")["id"]
+    scoped = admin.ok("POST", "/tokens", {"name": "for one", "sandbox": own})
+    workers = [worker(server, secret) for secret in (made["second"]["secret"], scoped["secret"])]
+    with worker(server, TOKEN) as engine:
+        functions = {f["function_id"] for f in engine.call("engine::functions::list", {"include_internal": True})["functions"]}
+    assert {"env::list", "sandbox::exec", "snapshot::delete"} <= functions
+    yield {"admin": admin, "world": world, "first": world.client, "second": server.client(made["second"]["secret"]), "tokens": made,
+           "scoped": server.client(scoped["secret"]), "workers": workers, "functions": functions}
+    for w in workers:
+        w.ws.close()
     world.close()
+    admin.delete(f"/sandboxes/{own}")
 
 
 def request(name, params):
-    method, path, _ = route_examples.ROWS[name]
-    return route_examples.request(method, path, params)
+    return route_examples.request(*route_examples.ROWS[name], params)
 
 
 def ids_of(params):
     """What a call names: {field: id} of things with a random id."""
-    return {k: v for k, v in params.items() if isinstance(v, str) and re.fullmatch(r"[a-z]+_[0-9a-f]{24}", v)}
+    return {k: v for k, v in params.items() if isinstance(v, str) and re.fullmatch(r"[a-z]+_[0-9a-f]{24}|job-[0-9a-f]+", v)}
+
+
+def never(params, ids):
+    """The same call with ids that nothing ever had."""
+    return {**params, **{k: re.sub("[0-9a-f]{12,}", lambda m: "0" * len(m[0]), v) for k, v in ids.items()}}
+
+
+def without_ids(text):
+    return re.sub("[0-9a-f]{12,}", "", text)
+
+
+def test_a_tenant_connects_to_names_of_its_own(two):
+    made = {who: two[who].ok("POST", "/sandboxes", {"name": "same", "ifExists": "connect", "image": "shell"})["id"] for who in ("first", "second", "admin")}
+    for who, id in made.items():
+        assert two[who].ok("POST", "/sandboxes", {"name": "same", "ifExists": "connect"})["id"] == id
+        two[who].ok("DELETE", f"/sandboxes/{id}")
+    assert len(set(made.values())) == 3
+
+
+def answers_as_unknown(caller, name, params, ids):
+    """What is another's is answered like what never was."""
+    reply = caller.call(*request(name, params))
+    assert reply.status in (403, 404), f"{name}: {reply}"
+    assert MARK not in reply.body.decode()
+    unknown = caller.call(*request(name, never(params, ids)))
+    assert (unknown.status, without_ids(unknown.error)) == (reply.status, without_ids(reply.error)), name
+
+
+def outcome(caller, port, function, params):
+    """What a function of the engine answers: the error, or the value; what a stream says in its channel."""
+    try:
+        value = caller.call(function, params)
+    except engineclient.Failed as why:
+        return str(why)
+    if set(value) != {"channel"}:
+        return json.dumps(value)
+    channel, said = engineclient.open_channel(port, value["channel"]), []
+    with pytest.raises(wsclient.Closed):
+        while True:
+            said.append(channel.recv())
+    return repr(said)
+
+
+def function_answers_as_unknown(two, server, function, params, ids):
+    for caller in two["workers"]:
+        text = outcome(caller, server.engine_port, function, params)
+        assert MARK not in text and re.search("not found|S002|is for|not among|admin token", text), f"{function}: {text[:300]}"
+        assert without_ids(text) == without_ids(outcome(caller, server.engine_port, function, never(params, ids))), function
 
 
 # Tokens are admins' (test_tokens.py); the stream of events has a test of its own.
 @pytest.mark.parametrize("name", route_examples.marked(
     sorted(n for n in route_examples.EXAMPLES if not n.startswith("token_") and n != "stream_events")))
-def test_every_row_with_the_ids_of_another(two, name):
+def test_every_row_with_the_ids_of_another(two, server, name):
     params = route_examples.EXAMPLES[name](two["world"])
     ids = ids_of(params)
     method, path, body = request(name, params)
     if not ids:
-        if method == "GET":
-            assert MARK not in two["second"].call(method, path, body).body.decode()
+        for caller in (two["second"], two["scoped"]) if method == "GET" else ():
+            assert MARK not in caller.call(method, path, body).body.decode()
         return
+    function = route_examples.ROWS[name][2]["x-function"]
+    if function in two["functions"] and name not in LISTS:
+        function_answers_as_unknown(two, server, function, params, ids)
+    if name != "sandbox_list":  # it is its own list, whatever it is narrowed by
+        answers_as_unknown(two["scoped"], name, params, ids)
     reply = two["second"].call(method, path, body)
     text = reply.body.decode()
     if name in LISTS and reply.status == 200:
         assert MARK not in text and not any(i in text for k, i in ids.items() if k != "id"), f"{name}: {text[:300]}"
         assert json.loads(text) in ({"snapshots": []},) or name != "snapshot_list"
         return
-    assert reply.status in (403, 404), f"{name}: {reply}"
-    assert MARK not in text
-    never = {**params, **{k: v.split("_")[0] + "_" + "0" * 24 for k, v in ids.items()}}
-    method, path, body = request(name, never)
-    unknown = two["second"].call(method, path, body)
-    strip = re.compile(r"_[0-9a-f]{24}")
-    assert (unknown.status, strip.sub("", unknown.error)) == (reply.status, strip.sub("", reply.error)), "what never was is answered the same"
+    answers_as_unknown(two["second"], name, params, ids)
+
+
+def test_every_sandbox_function_with_the_id_of_another(two, server):
+    """Those that are not rows of REST: all that name a sandbox."""
+    uuid = worker(server, two["tokens"]["first"]["secret"])
+    box = uuid.call("sandbox::create", {"image": "python", "name": MARK})["sandbox_id"]
+    params = {"sandbox_id": box, "cmd": "true", "path": "/etc/hostname", "content": "", "src": "/a", "dst": "/b", "mode": "644", "pattern": "x", "replacement": "y"}
+    named = sorted(f for f in two["functions"] if f in ("sandbox::exec", "sandbox::stop") or f.startswith("sandbox::fs::"))
+    assert len(named) == 12, named
+    for function in named:
+        function_answers_as_unknown(two, server, function, params, {"sandbox_id": box})
+    for caller in two["workers"]:
+        assert box not in outcome(caller, server.engine_port, "sandbox::list", {})
+    uuid.call("sandbox::stop", {"sandbox_id": box})
+    uuid.ws.close()
 
 
 def test_the_first_tenant_could_make_those_calls(two):
@@ -137,7 +209,7 @@ def test_names_and_keys_are_each_tenants_own(two):
 
 
 def test_the_owner_survives_restart_snapshot_clone_fork_and_restore():
-    with harness.Server(env={"III_AUTH_TOKEN": TOKEN, "III_KEEP_SANDBOXES": "true"}, token=TOKEN) as server:
+    with harness.Server(env={"III_AUTH_TOKEN": TOKEN, "III_ON_SHUTDOWN": "keep"}, token=TOKEN) as server:
         admin = server.client()
         user, other = (server.client(token(admin, t)["secret"]) for t in ("a", "b"))
         box = user.create()["id"]

@@ -49,7 +49,7 @@ def move_back(record):
 @pytest.fixture
 def keeping():
     """A server that leaves its sandboxes running when it stops, and a proof that nothing stays in the end."""
-    server = harness.Server(env={"III_TTL_SWEEP": "0 0 0 1 1 *"}, flags=["--keep"])
+    server = harness.Server(env={"III_TTL_SWEEP": "0 0 0 1 1 *"}, flags=["--on-shutdown=keep"])
     held = leak.Holdings(server.data_dir)
     server.start()
     yield server

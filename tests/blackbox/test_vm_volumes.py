@@ -12,7 +12,7 @@ from test_volumes import attach, new_volume  # noqa: F401
 pytestmark = [pytest.mark.skipif(harness.BACKEND != "qemu", reason="about virtual machines: III_TEST_BACKEND=qemu"), harness.needs("volume")]
 
 SIZE_MB = 24
-SERVER_ENV = {"III_VM_VOLUME_MB": str(SIZE_MB), "III_BACKENDS": "native"}
+SERVER_ENV = {"III_VOLUME_MB": str(SIZE_MB), "III_BACKENDS": "native"}
 
 
 def folder(server):

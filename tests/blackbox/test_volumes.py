@@ -15,8 +15,8 @@ def new_volume(server):
     """Makes volumes that are detached and deleted after the test."""
     made, caller = [], server.client()
 
-    def create(name="data"):
-        record = caller.ok("POST", "/volumes", {"name": name})
+    def create(name="data", **more):
+        record = caller.ok("POST", "/volumes", {"name": name, **more})
         made.append(record["id"])
         return record["id"]
 
@@ -36,6 +36,9 @@ def listed(client, vid):
 
 
 def test_the_record(client, new_volume):
+    other = client.ok("POST", "/volumes", {"name": "other", "driver": "nfs"})
+    assert other["warnings"] == ['driver: "nfs" is not known; the only one is local']
+    client.ok("DELETE", f"/volumes/{other['id']}")
     record = client.ok("POST", "/volumes", {"name": "first", "driver": "local"})
     assert record["id"].startswith("vol_") and record["name"] == "first" and record["dockerVolumeName"] == "iii-vol-" + record["id"]
     assert isinstance(record["createdAt"], int) and "sandboxId" not in record
@@ -189,11 +192,55 @@ def test_in_its_place_again_after_a_restore(client, new_volume, sandbox):
     assert client.exec(sandbox, "ls /data")["stdout"] == ""
 
 
+@harness.needs("limitDisk")
+def test_a_volume_has_a_size(client, server, new_sandbox, new_volume):
+    """Also where the sandbox has a disk of its own: a volume is no way around diskMb."""
+    vid, sid = new_volume(sizeMb=24), new_sandbox(diskMb=32)["id"]
+    assert listed(client, vid)["sizeMb"] == 24
+    assert attach(client, vid, sid).status == 200
+    assert client.exec(sid, "ls -A /data")["stdout"] == ""
+    over = client.exec(sid, "dd if=/dev/zero of=/data/big bs=1M count=64 2>&1; sync; stat -c %s /data/big")
+    assert "No space left" in over["stdout"] and 12 << 20 < int(over["stdout"].split()[-1]) <= 24 << 20, over
+    files = client.exec(sid, "rm /data/big; i=0; while true > /data/$i; do i=$((i+1)); done 2>/dev/null; echo $i")
+    assert int(files["stdout"]) <= 24 * 64, "files of no size are limited, too"
+    client.ok("POST", f"/volumes/{vid}/detach")
+    other = new_sandbox()["id"]
+    assert attach(client, vid, other, readOnly=True).status == 200
+    assert client.exec(other, "ls /data | wc -l; touch /data/no; mount | grep -c /data")["stdout"].split()[0] == files["stdout"].strip()
+
+
+@harness.needs("limitDisk")
+def test_sizes_that_are_refused(client):
+    for size, word in ((15, "sizeMb"), (0, "sizeMb"), (16777217, "sizeMb"), ("big", "sizeMb"), (16777216, "III_MAX_DISK")):
+        reply = client.post("/volumes", {"name": "v", "sizeMb": size})
+        assert reply.status == 400 and word in reply.error, (size, reply)
+
+
+@harness.needs("limitDisk")
+def test_a_volume_that_is_still_open_elsewhere_is_not_destroyed(client, new_sandbox, new_volume):
+    """Detaching leaves open files usable: the next attach shares the file system instead of mounting its disk a second time."""
+    vid, first, second = new_volume(), new_sandbox()["id"], new_sandbox()["id"]
+    assert attach(client, vid, first).status == 200
+    client.ok("POST", f"/sandboxes/{first}/exec/background", {"command": "exec 3>>/data/held; while :; do echo x >&3; sleep 0.01; done"})
+    harness.wait_until(lambda: client.exec(first, "wc -l < /data/held")["stdout"].strip() not in ("", "0"), "the file to be open")
+    client.ok("POST", f"/volumes/{vid}/detach")
+    assert attach(client, vid, second).status == 200
+    have = int(client.exec(second, "wc -l < /data/held")["stdout"])
+    harness.wait_until(lambda: int(client.exec(second, "wc -l < /data/held")["stdout"]) > have, "both to see one file system")
+    client.exec(second, "echo mine > /data/mine; sync")
+    client.ok("DELETE", f"/sandboxes/{first}")
+    client.ok("POST", f"/volumes/{vid}/detach")
+    assert attach(client, vid, second, "/again").status == 200
+    assert client.exec(second, "cat /again/mine")["stdout"] == "mine\n"
+
+
 @pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
 @pytest.mark.skipif(harness.BACKEND != "native", reason="root fills the data folder for the tests of other backends")
 def test_as_an_ordinary_user():
     with harness.Server(user=test_rootless.USER) as server, harness.Client(server.port) as caller:
         sid, vid = caller.create()["id"], caller.ok("POST", "/volumes", {"name": "v"})["id"]
+        sized = caller.post("/volumes", {"name": "v", "sizeMb": 32})
+        assert sized.status == 501 and "sizeMb" in sized.error and "root" in sized.error, sized
         assert attach(caller, vid, sid, "/data/deep").status == 200
         assert caller.exec(sid, "echo kept > /data/deep/f; stat -c %u /data/deep/f")["stdout"] == "0\n"
         caller.ok("POST", f"/volumes/{vid}/detach")

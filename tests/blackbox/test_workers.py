@@ -59,7 +59,7 @@ def test_a_full_worker_is_not_selected():
 
 
 def test_what_an_earlier_name_left_is_taken_over():
-    with harness.Server(env={"III_WORKER_NAME": "old", "III_KEEP_SANDBOXES": "1"}) as server:
+    with harness.Server(env={"III_WORKER_NAME": "old", "III_ON_SHUTDOWN": "keep"}) as server:
         client = server.client()
         sid = client.create()["id"]
         client.close()

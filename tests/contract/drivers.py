@@ -64,6 +64,10 @@ def c():
     return [str(sdkkit.c_build() / "contract")]
 
 
+def go():
+    return [str(sdkkit.go_build("contract"))]
+
+
 def cli():
     """The binary under test by the name that makes it this client."""
     place = sdkkit.CACHE / "bin"
@@ -81,6 +85,7 @@ CLIENTS = {
     "python": python,
     "rust": rust,
     "c": c,
+    "go": go,
     "cli": cli,
 }
 

@@ -12,6 +12,7 @@ CACHE = ROOT / "build" / "sdk"
 INSTALL_S = 300
 BUILD_S = 600
 RUST_MIN = (1, 85)
+GO_MIN = (1, 19)
 
 
 def run(argv, cwd=ROOT, limit_s=INSTALL_S):
@@ -93,6 +94,34 @@ def rust_build(example):
     return ROOT / "build" / "rust" / "debug" / "examples" / example
 
 
+def go():
+    """go, on the path or where its own archive puts it."""
+    found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    assert found, "no go: ./dev test installs it"
+    version = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout.strip().removeprefix("go")
+    assert tuple(map(int, version.split(".")[:2])) >= GO_MIN, f"{found} is {version}, the Go SDK needs 1.19: Debian 12 has it as golang-go"
+    return found
+
+
+def go_env():
+    """The module needs no other, so that nothing is fetched; and what is compiled once stays below build/."""
+    return {**os.environ, "GOCACHE": str(ROOT / "build" / "go" / "cache"), "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOWORK": "off",
+            "CGO_ENABLED": "0"}
+
+
+def go_run(argv, cwd, **env):
+    return subprocess.run([go(), *map(str, argv)], cwd=cwd, env={**go_env(), **env}, capture_output=True, text=True, timeout=BUILD_S, check=False)
+
+
+def go_build(what, cwd=ROOT / "sdk" / "go"):
+    """The program of a folder. Go itself knows what has changed."""
+    program = ROOT / "build" / "go" / what.replace("/", "-")
+    with Once("go", "one go at a time"):
+        done = go_run(["build", "-o", program, f"./{what}"], cwd)
+    assert done.returncode == 0, f"go ended with {done.returncode}:\n{done.stderr[-4000:]}"
+    return program
+
+
 def c_folder(name, *options):
     """A build folder of the C library, up to date."""
     folder = ROOT / "build" / name
@@ -127,6 +156,7 @@ def make_all():
     build_typescript()
     c_build()
     c_install()
+    go_build("contract")
 
 
 if __name__ == "__main__":

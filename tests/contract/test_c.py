@@ -5,13 +5,14 @@ import subprocess
 
 import pytest
 
+import docpages
 import sdkkit
 from conftest import TOKEN
 
 EXAMPLES = {
-    "first": "hello\n3\n",
+    "first": "42\nhello\n3\n",
     "quickstart": "hello\n3\nkept\n5050\n",
-    "agent": 'context: "42"\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
+    "agent": 'code: 42\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
     "terminal": "the shell ended with 5\n",
 }
 STRICT = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
@@ -39,17 +40,34 @@ def flags_of(linking, home):
     return flags if linking == "shared" else [f"-I{home}/include", next(home.rglob("libiiisandbox.a")), *flags, "-lm"]
 
 
+def program(source, linking, folder):
+    home = sdkkit.c_install()
+    sdkkit.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-o", folder / source.stem, source, *flags_of(linking, home)])
+    return folder / source.stem, {"LD_LIBRARY_PATH": str(next(home.rglob("libiiisandbox.so")).parent)}
+
+
+def run_program(argv, env, url, cwd=None):
+    return subprocess.run([argv], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN, **env}, cwd=cwd, capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
 @pytest.mark.parametrize("name, linking", [*((name, "shared") for name in EXAMPLES), ("quickstart", "static")])
 def test_example(name, linking, server, url, tmp_path):
-    home = sdkkit.c_install()
-    source = sdkkit.ROOT / "examples" / "c" / f"{name}.c"
-    sdkkit.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / name, source, *flags_of(linking, home)])
-    needed = subprocess.run(["readelf", "-d", tmp_path / name], capture_output=True, text=True, check=True).stdout
+    built, env = program(sdkkit.ROOT / "examples" / "c" / f"{name}.c", linking, tmp_path)
+    needed = subprocess.run(["readelf", "-d", built], capture_output=True, text=True, check=True).stdout
     assert ("libiiisandbox.so.0" in needed) == (linking == "shared")
-    library = next(home.rglob("libiiisandbox.so")).parent
-    done = subprocess.run([tmp_path / name], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN, "LD_LIBRARY_PATH": str(library)},
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = run_program(built, env, url)
     assert (done.returncode, done.stdout) == (0, EXAMPLES[name]), done.stderr
+
+
+def test_the_program_of_the_comparison(server, url, tmp_path):
+    code, expected = docpages.program("sdk-comparison.md", "c run")
+    (tmp_path / "tasks.c").write_text(code)
+    (tmp_path / "data.csv").write_text("1,2")
+    done = run_program(*program(tmp_path / "tasks.c", "shared", tmp_path), url, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(expected) > 5 and docpages.missing(expected, done.stdout) is None, done.stdout
+    assert (tmp_path / "copy.csv").read_text() == "1,2"
 
 
 def test_only_the_header_s_names_are_exported():

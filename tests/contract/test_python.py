@@ -13,16 +13,25 @@ from conftest import TOKEN
 EXAMPLES = sdkkit.ROOT / "examples" / "python"
 
 
-def python(argv, url, limit_s=120):
+def python(argv, url, limit_s=120, cwd=sdkkit.ROOT):
     env = {**os.environ, "III_URL": url, "III_TOKEN": TOKEN, "III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}
     env.pop("PYTEST_XDIST_WORKER", None)
-    return subprocess.run([sdkkit.python_venv(), *argv], cwd=sdkkit.ROOT, env=env, capture_output=True, text=True, timeout=limit_s, check=False)
+    return subprocess.run([sdkkit.python_venv(), *argv], cwd=cwd, env=env, capture_output=True, text=True, timeout=limit_s, check=False)
 
 
 def test_pytest(server, url):
     done = python(["-m", "pytest", "-q", "-p", "no:cacheprovider", "sdk/python/tests"], url)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert re.search(r"^\d+ passed in", done.stdout, re.M), done.stdout[-500:]
+
+
+def test_types(tmp_path):
+    """The package itself, and a program that uses it as users do."""
+    program = tmp_path / "program.py"
+    program.write_text((sdkkit.ROOT / "tests" / "contract" / "typed_program.py").read_text())
+    argv = ["-m", "mypy", "--config-file", sdkkit.ROOT / "sdk" / "python" / "pyproject.toml", "--strict", "--no-error-summary", "--cache-dir", sdkkit.CACHE / "mypy", sdkkit.ROOT / "sdk" / "python" / "src" / "iii_sandbox", program]
+    done = python(argv, "")
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in EXAMPLES.glob("*.py")))

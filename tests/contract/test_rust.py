@@ -10,7 +10,7 @@ from conftest import TOKEN
 EXAMPLES = {
     "first": "hello\n3",
     "quickstart": '"hello\\n" 3\nkept\n5050\n',
-    "agent": 'context: "42"\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
+    "agent": 'context: 42\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
     "terminal": "Some(Exited(5))\n",
 }
 
@@ -22,7 +22,7 @@ def test_cargo_test(server, url):
                           env={**sdkkit.rust_env(), "III_URL": url, "III_TOKEN": TOKEN}, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     counts = [int(n) for n in re.findall(r"(\d+) passed", done.stdout)]
-    assert len(counts) == 3 and all(counts), done.stdout
+    assert len(counts) == 4 and all(counts), done.stdout
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

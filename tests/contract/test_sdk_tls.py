@@ -22,7 +22,7 @@ def start(name, url, ca_file, monkeypatch):
     return drivers.start(name, url, TOKEN)
 
 
-@pytest.mark.parametrize("name", ["rust", "c"])
+@pytest.mark.parametrize("name", ["rust", "c", "go"])
 def test_everything_goes_over_tls(name, secured, monkeypatch):
     driver = start(name, *secured, monkeypatch)
     try:
@@ -36,7 +36,7 @@ def test_everything_goes_over_tls(name, secured, monkeypatch):
         driver.close()
 
 
-@pytest.mark.parametrize("name", ["rust", "c"])
+@pytest.mark.parametrize("name", ["rust", "c", "go"])
 def test_a_stranger_s_certificate_is_refused(name, secured, monkeypatch):
     driver = start(name, secured[0], None, monkeypatch)
     try:

@@ -12,6 +12,7 @@ from conftest import TOKEN
 
 HOME = sdkkit.ROOT / "sdk" / "typescript"
 EXAMPLES = sdkkit.ROOT / "examples" / "typescript"
+PAGES = ("sdk-typescript", "sdk-comparison")
 
 
 def node(argv, url, cwd, limit_s=120):
@@ -39,7 +40,9 @@ def compiled():
     (home / "node_modules" / "@types").symlink_to(HOME / "node_modules" / "@types")
     for path in EXAMPLES.iterdir():
         shutil.copy(path, home)
-    (home / "page.ts").write_text(docpages.program("sdk-typescript.md", "ts run")[0])
+    for name in PAGES:
+        (home / f"{name}.ts").write_text(docpages.program(f"{name}.md", "ts run")[0])
+    (home / "data.csv").write_text("1,2")
     sdkkit.run(["node", HOME / "node_modules" / "typescript" / "bin" / "tsc", "-p", home], home)
     return home
 
@@ -50,8 +53,9 @@ def test_example(name, compiled, server, url):
     assert (done.returncode, done.stdout) == (0, (EXAMPLES / f"{name}.out").read_text()), done.stderr
 
 
-def test_the_programs_of_the_page(compiled, server, url):
-    expected = docpages.program("sdk-typescript.md", "ts run")[1]
-    done = node([compiled / "page.js"], url, compiled)
+@pytest.mark.parametrize("name", PAGES)
+def test_the_programs_of_the_page(name, compiled, server, url):
+    expected = docpages.program(f"{name}.md", "ts run")[1]
+    done = node([compiled / f"{name}.js"], url, compiled)
     assert done.returncode == 0, done.stderr
     assert len(expected) > 5 and docpages.missing(expected, done.stdout) is None, done.stdout

@@ -30,7 +30,7 @@ ANSWER_S = 5  # the slowest answer of a neighbour, on a machine that emulates tw
 @pytest.fixture(scope="module")
 def server():
     """Its machines of MEMORY_MB are hostile; all others come from a template that is well."""
-    made = harness.Server(env={"III_AGENT_GRACE": "4", "III_AGENT_TIMEOUT": "30", "III_VM_VOLUME_MB": "24"})
+    made = harness.Server(env={"III_AGENT_GRACE": "4", "III_AGENT_TIMEOUT": "30", "III_VOLUME_MB": "24"})
     made.held = leak.Holdings(made.data_dir)
     try:
         harness.qemukit.fill(made.data_dir, made.binary, harness.make_template)

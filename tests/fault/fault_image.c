@@ -80,7 +80,7 @@ static void setup_pinned(const char *dir)
     must(open_store(dir, &s, &err), &err);
     must(image_resolve(s, "one", &i, &err), &err);
     must(image_pin(s, i, OWNER, &err), &err);
-    must(image_remove(s, "one", &err), &err);
+    must(image_remove(s, NULL, "one", &err), &err);
 }
 
 static void setup_captured(const char *dir)
@@ -195,7 +195,7 @@ static const char *check_pin(const char *dir, bool was_done)
     const char *wrong = sound(dir, &s);
     if (wrong || (wrong = has_one(s)))
         return wrong;
-    if (image_resolve(s, "one", &i, &err) < 0 || image_remove(s, "one", &err) < 0)
+    if (image_resolve(s, "one", &i, &err) < 0 || image_remove(s, NULL, "one", &err) < 0)
         return "it cannot be removed";
     CLEANUP(free_p) char *text = read_text_file(i->layers[0], "etc/one");
     if (was_done && !text)
@@ -217,7 +217,7 @@ static const char *check_unpin(const char *dir, bool was_done)
     CLEANUP(image_store_close_p) struct image_store *s = NULL;
     struct err err = ERR_INIT;
     (void)was_done;
-    if (open_store(dir, &s, &err) < 0 || image_unpin(s, OWNER, &err) < 0 || image_remove(s, "two", &err) < 0)
+    if (open_store(dir, &s, &err) < 0 || image_unpin(s, OWNER, &err) < 0 || image_remove(s, NULL, "two", &err) < 0)
         return "it cannot be done again";
     s = image_store_close(s);
     const char *wrong = sound(dir, &s);
@@ -228,7 +228,7 @@ static int run_remove(const char *dir, struct err *err)
 {
     CLEANUP(image_store_close_p) struct image_store *s = NULL;
     int r = open_store(dir, &s, err);
-    return r < 0 ? r : image_remove(s, "two", err);
+    return r < 0 ? r : image_remove(s, NULL, "two", err);
 }
 
 static int run_list(const char *dir, struct err *err)
@@ -238,8 +238,8 @@ static int run_list(const char *dir, struct err *err)
     int r = open_store(dir, &s, err);
     if (r < 0)
         return r;
-    JSON_OWNED list = image_list(s);
-    return image_inspect(s, "one", &record, err);
+    JSON_OWNED list = image_list(s, NULL);
+    return image_inspect(s, NULL, "one", &record, err);
 }
 
 static int run_add_layer(const char *dir, struct err *err)
@@ -272,7 +272,7 @@ static int run_export(const char *dir, struct err *err)
     CLEANUP(image_store_close_p) struct image_store *s = NULL;
     CLEANUP(free_p) char *path = join(dir, "out.tar");
     int r = open_store(dir, &s, err);
-    return r < 0 ? r : image_export(s, "one", path, err);
+    return r < 0 ? r : image_export(s, NULL, "one", path, err);
 }
 
 static const char *check_export(const char *dir, bool was_done)
@@ -285,7 +285,7 @@ static const char *check_export(const char *dir, bool was_done)
         return wrong;
     if (!was_done && access(path, F_OK) == 0 && import(s, dir, "out.tar", "half", &err) < 0)
         return "half an archive stands under its name";
-    if (!was_done && image_export(s, "one", path, &err) < 0)
+    if (!was_done && image_export(s, NULL, "one", path, &err) < 0)
         return "it cannot be exported again";
     return import(s, dir, "out.tar", "again", &err) < 0 ? "what was exported cannot be imported" : NULL;
 }

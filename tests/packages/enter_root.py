@@ -1,4 +1,5 @@
-"""Run by `unshare --mount --pid --net --fork`: makes a folder the root of its namespaces, as an init would find it, and runs a command there.
+"""Run by `unshare --mount --pid --fork` in a network namespace of its own: makes a folder the root of its namespaces, as an init would find it,
+and runs a command there.
 
 pivot_root, not chroot: the kernel makes no user namespaces for a process in a chroot. argv: the folder, then the command."""
 import ctypes
@@ -35,7 +36,6 @@ def main(root, argv):
     os.chdir("/")
     check(libc.umount2(b"/.old", MNT_DETACH), "umount the old root")
     os.rmdir("/.old")
-    os.umask(0o077)  # as the service file says
     os.execvpe(argv[0], argv, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"})
 
 

@@ -21,13 +21,21 @@ def run(*argv, **kw):
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     out = tmp_path_factory.mktemp("archives")
-    return [out / name for name in run(sys.executable, ROOT / "tools" / "dist.py", "--only", "npm,wheel,crate,c", "--out", out).split()]
+    return [out / name for name in run(sys.executable, ROOT / "tools" / "dist.py", "--only", "npm,wheel,crate,c,go", "--out", out).split()]
 
 
 def of_kind(archives, suffix):
     found = [a for a in archives if a.suffix == suffix]
     assert found, f"no {suffix} in {archives}"
     return found
+
+
+def unpack(archives, prefix, place):
+    (archive,) = [a for a in of_kind(archives, ".gz") if a.name.startswith(prefix)]
+    with tarfile.open(archive) as tar:
+        tar.extractall(place)  # noqa: S202: it is ours
+    (source,) = place.iterdir()
+    return source
 
 
 def test_checksums(archives):
@@ -60,10 +68,7 @@ def test_the_crate_holds_its_sources(archives):
 
 
 def test_the_c_library_builds_and_installs(archives, tmp_path):
-    (archive,) = of_kind(archives, ".gz")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path)  # noqa: S202: it is ours
-    (source,) = tmp_path.iterdir()
+    source = unpack(archives, "libiiisandbox-", tmp_path)
     run("meson", "setup", source / "build", source, "-Dtests=false", f"--prefix={tmp_path / 'usr'}", "--libdir=lib")
     run("meson", "install", "-C", source / "build")
     (tmp_path / "user.c").write_text('#include <iii_sandbox.h>\nint main(void) { return 0; }\n')
@@ -71,3 +76,13 @@ def test_the_c_library_builds_and_installs(archives, tmp_path):
     flags = run("pkg-config", "--cflags", "--libs", "iiisandbox", env=env).split()
     run("cc", tmp_path / "user.c", "-o", tmp_path / "user", *flags)
     run(tmp_path / "user", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "usr" / "lib")})
+
+
+def test_the_go_module_serves_by_its_path(archives, tmp_path):
+    source = unpack(archives, "iii-sandbox-go-", tmp_path)
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "go.mod").write_text(f"module user\n\ngo 1.19\n\nrequire iii.invalid/sandbox v0.0.0\n\nreplace iii.invalid/sandbox => {source}\n")
+    (user / "main.go").write_text('package main\n\nimport "iii.invalid/sandbox"\n\nfunc main() { println(len(sandbox.Operations)) }\n')
+    env = {**os.environ, "GOCACHE": str(ROOT / "build" / "go" / "cache"), "GOPROXY": "off", "PATH": f"{os.environ['PATH']}:/usr/local/go/bin"}
+    run("go", "run", ".", cwd=user, env=env)

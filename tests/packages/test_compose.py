@@ -2,6 +2,7 @@
 beside it. The image that the Dockerfile begins with is made here, since no registry is asked."""
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -54,7 +55,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def engine():
-    made = dockerkit.Engine()
+    made = dockerkit.Engine(is_in_host_network=True)
     try:
         made.start()
         made.add_image("debian&tag=bookworm-slim", base().read_bytes())
@@ -88,6 +89,16 @@ def test_the_composed_server_runs_sandboxes_beside_itself(engine, stack):
         harness.wait_until(lambda: client_or_none(client), "the server to be back")
         client.delete(f"/sandboxes/{sid}")
     harness.wait_until(lambda: not engine.containers(), "the sandbox's container to go")
+
+
+def test_the_composed_server_has_no_right_that_it_does_not_need(engine, stack):
+    harness.wait_until(stack.ready, "the server in its container")
+    found = stack.compose("exec", "-T", "iii-sandbox", "sh", "-c", "touch /usr/mark 2>&1; grep -E '^(NoNewPrivs|CapBnd)' /proc/self/status; env")
+    assert "Read-only file system" in found
+    assert "NoNewPrivs:\t1" in found
+    kept = int(re.search(r"CapBnd:\t(\w+)", found)[1], 16)
+    assert kept == sum(1 << bit for bit in (0, 1, 3, 6, 7)), f"CHOWN, DAC_OVERRIDE, FOWNER, SETGID and SETUID, not {kept:#x}"
+    assert "III_AUTH_TOKEN" not in found, "an empty token"
 
 
 def client_or_none(client):

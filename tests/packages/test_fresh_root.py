@@ -45,6 +45,14 @@ def base():
     return archive
 
 
+def fresh_root():
+    """A folder with a minimal Debian; the caller removes it."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="iii-fresh-", dir="/var/tmp"))
+    run(["tar", "-C", place, "-xf", base(), "--numeric-owner"], INSTALL_S)
+    shutil.copy("/etc/resolv.conf", place / "etc" / "resolv.conf")
+    return place
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     out = tmp_path_factory.mktemp("dist")
@@ -55,10 +63,8 @@ def package(tmp_path_factory):
 @pytest.fixture(scope="module")
 def root(package):
     """The folder of a fresh Debian with the package installed by apt."""
-    place = pathlib.Path(tempfile.mkdtemp(prefix="iii-fresh-", dir="/var/tmp"))
+    place = fresh_root()
     try:
-        run(["tar", "-C", place, "-xf", base(), "--numeric-owner"], INSTALL_S)
-        shutil.copy("/etc/resolv.conf", place / "etc" / "resolv.conf")
         shutil.copy(package, place / "package.deb")
         in_root(place, "apt-get", "install", "-y", "-q", "--no-install-recommends", "/package.deb", limit_s=INSTALL_S)
         yield place
@@ -77,7 +83,7 @@ def confined(unit):
     assert len(denied) > 15 and "NoNewPrivileges=yes" in unit and "UMask=0077" in unit
     known = pathlib.Path("/proc/sys/kernel/cap_last_cap").read_text()
     assert int(known) >= 40, "a kernel that does not know them all"
-    return ["setpriv", "--no-new-privs", "--bounding-set", ",".join(f"-{name.lower()}" for name in denied)]
+    return ["sh", "-c", 'umask 077; exec "$@"', "sh", "setpriv", "--no-new-privs", "--bounding-set", ",".join(f"-{name.lower()}" for name in denied)]
 
 
 class Booted:

@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import devargs  # noqa: E402
 import model  # noqa: E402
 
-LANGUAGES = ("typescript", "python", "rust", "c", "docs")
+LANGUAGES = ("typescript", "python", "rust", "c", "go", "docs")
 
 
 def emitters(wanted):

@@ -8,7 +8,7 @@ from model import Type, snake
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 NOTE = "/* Generated from docs/openapi.json by tools/sdkgen; do not edit. */\n"
 # Words of C and C++, and names that stdio.h may define as macros.
-RESERVED = {"default", "delete", "stdin", "stdout", "stderr", "new", "class", "private", "operator", "template"}
+RESERVED = {"default", "delete", "stdin", "stdout", "stderr", "new", "class", "private", "protected", "public", "operator", "template", "this", "namespace", "export"}
 COMMAND = Type("union", members=(Type("string"), Type("array", inner=Type("string"))))
 SCALARS = {"integer": "int64_t", "number": "double", "boolean": "bool"}
 KINDS = {"string": "TEXT", "enum": "TEXT", "integer": "INTEGER", "number": "NUMBER", "boolean": "BOOLEAN", "ref": "OBJECT"}

@@ -3,17 +3,23 @@ import pathlib
 import re
 
 import methods
+from emit_go import exported
 from model import snake
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BEGIN, END = "<!-- methods: written by ./dev sdkgen -->\n", "<!-- end of methods -->"
-# Per language: sources of the written classes, what begins a class, what begins a public method, methods that are no operations' business.
+# Per language: sources of the written classes, what begins a class, what begins a public method (with its class where classes have no block),
+# methods that are no operations' business.
 SOURCES = {
-    "python": ("sdk/python/src/iii_sandbox/aio", ("managers.py", "sandbox.py"), r"^class (\w+)", r"^    (?:async )?def ([a-z]\w*)\(", {"id", "status"}),
+    "python": ("sdk/python/src/iii_sandbox/aio", ("managers.py", "sandbox.py"), r"^class (\w+)", r"^    (?:async )?def ([a-z]\w*)\(", set()),
     "typescript": ("sdk/typescript/src", ("managers/*.ts", "sandbox.ts"), r"^export class (\w+)", r"^  (?:async )?(\w+)\(", {"constructor"}),
-    "rust": ("sdk/rust/src", ("managers.rs", "server.rs", "sandbox.rs", "files.rs", "terminal.rs"), r"^impl (\w+)", r"^    pub (?:async )?fn (\w+)",
+    "rust": ("sdk/rust/src", ("managers.rs", "server.rs", "sandbox.rs", "exec.rs", "code.rs", "files.rs", "content.rs", "terminal.rs"), r"^impl (\w+)", r"^    pub (?:async )?fn (\w+)",
              {"new", "id", "status", "api"}),
+    "go": ("sdk/go", ("sandbox.go", "exec.go", "code.go", "files.go", "terminal.go"), None, r"^func \(\w+ \*(\w+)\) ([A-Z]\w*)",
+           {"Format", "ID", "Client"}),
 }
+# How each language spells the name of a method, and of a group.
+SPELLED = {"python": snake, "rust": snake, "typescript": str, "go": exported}
 
 
 def written(language):
@@ -23,7 +29,10 @@ def written(language):
     for path in (p for pattern in patterns for p in sorted((ROOT / home).glob(pattern))):
         current = None
         for line in path.read_text(encoding="utf-8").splitlines():
-            if match := re.match(owner, line):
+            if owner is None:
+                for kind, name in re.findall(method, line):
+                    found.setdefault(kind, []).extend([] if name in left_out else [name])
+            elif match := re.match(owner, line):
                 current = found.setdefault(match[1], [])
             elif line and not line[0].isspace() and line[0] not in "})":
                 current = None  # a function of the module
@@ -46,7 +55,9 @@ def rows(model, language):
         shown = {"sandbox": "the sandbox itself", "contexts": "`interpreter.contexts`"}.get(group.name, f"`{group.name}`")
         if language == "rust" and group.name != "sandbox":
             shown = f"`{members.get(kind, kind)}`"
-        made = [m.name_in(language) if language == "typescript" else snake(m.name_in(language)) for m in methods.of_group(model, group, language)]
+        elif language == "go" and group.name != "sandbox":
+            shown = f"`{exported(group.name)}`"
+        made = [SPELLED[language](m.name_in(language)) for m in methods.of_group(model, group, language)]
         entry = found.setdefault(kind, (group, shown, []))
         entry[2].extend(name for name in [*made, *(by_hand.get(kind, []) if not entry[2] else [])] if name not in entry[2])
     return [(kind, *entry) for kind, entry in found.items() if entry[2]]

@@ -43,13 +43,24 @@ def doc(text, indent="    "):
     return f'{indent}"""{text.rstrip(".")}."""\n' if text else ""
 
 
+# Types that can do something: classes of _model.py.
+BASES = {"ExecResult": "Ended"}
+
+
 def model_class(t):
-    lines = [f"class {t.name}(Model):\n{doc(t.help)}\n"]
+    lines, also = [f"class {t.name}({BASES.get(t.name, 'Model')}):\n{doc(t.help)}\n"], []
     for f in t.fields:
         text = reply_text(f.type)
-        optional = text if text.endswith("| None") else f"{text} | None"
-        lines.append(f"    {f.name}: {text if f.required else f'{optional} = None'}\n")
-    return "".join(lines)
+        kind = text if f.required or text.endswith("| None") else f"{text} | None"
+        lines.append(f"    {f.name}: {kind if f.required else f'{kind} = None'}\n")
+        if snake(f.name) != f.name:
+            also.append(f"\n    @property\n    def {snake(f.name)}(self) -> {kind}:\n        return self.{f.name}\n")
+    return "".join(lines + also)
+
+
+def options_class(name, base, help_text, fields):
+    """Fields of an operation as keyword arguments, by the names of Python."""
+    return f"class {name}({base}, total=False):\n{doc(help_text)}\n" + "".join(f"    {argument(f.name)}: {type_text(f.type)} | None\n" for f in fields)
 
 
 def input_class(t):
@@ -65,11 +76,18 @@ def wrapped(f):
 
 def types(model):
     parts = [HEAD + '"""What the server answers with, and takes."""\nfrom __future__ import annotations\n\n'
-             "from typing import Any, Literal, TypedDict\n\nfrom typing_extensions import NotRequired, Required\n\nfrom ._model import Model\n"]
+             "from typing import Any, Literal, TypedDict\n\nfrom typing_extensions import NotRequired, Required\n\nfrom ._model import Ended, Model\n"]
     parts += [input_class(t) for t in model.types if t.role == "input"]
     parts += [model_class(t) for t in model.types if t.role == "reply" and not t.alias]
     parts += [f"{t.name} = {type_text(t.alias)}\n" for t in model.types if t.alias]
-    parts.append(exported(t.name for t in model.types))
+    fields = {op.name: op.fields for op in model.operations}
+    named = [f for f in fields["sandbox_create"] if f.name in ("name", "ifExists")]
+    options = {"SandboxSettings": ("TypedDict", "What a sandbox can be made with, beside its image and name",
+                                   [f for f in fields["sandbox_create"] if f.name != "image" and f not in named]),
+               "SandboxCreateOptions": ("SandboxSettings", "What a sandbox can be created with, beside its image", named),
+               "SandboxListOptions": ("TypedDict", "What a list of sandboxes can be narrowed by", fields["sandbox_list"])}
+    parts += [options_class(name, *what) for name, what in options.items()]
+    parts.append(exported([t.name for t in model.types] + list(options)))
     return "\n\n".join(parts)
 
 
@@ -79,12 +97,12 @@ def exported(names_of_module):
 
 def operations(model):
     lines = [HEAD + '"""Every operation of the server, by its name in the OpenAPI document."""\nfrom ._operation import Operation\n\n']
-    for op in model.operations:
+    for op in (*model.operations, *model.transfers):
         lines.append(f"{op.name.upper()} = Operation(\n    name=\"{op.name}\",\n    method=\"{op.method}\",\n    path=\"{op.path}\",\n"
                      f"    query={names(op.where('query'))},\n    body={names(op.where('body'))},\n    stream=\"{op.stream}\",\n"
                      f"    long={op.long},\n    safe={op.safe},\n    idempotency_key={op.idempotency_key},\n)\n")
     lines.append("\nOPERATIONS = {\n    op.name: op\n    for op in (\n")
-    lines += [f"        {op.name.upper()},\n" for op in model.operations]
+    lines += [f"        {op.name.upper()},\n" for op in (*model.operations, *model.transfers)]
     lines.append("    )\n}\n\nWEBSOCKETS = {\n")
     lines += [f'    "{name}": "{path}",\n' for name, path in model.websockets.items()]
     return "".join(lines) + "}\n"
@@ -196,10 +214,17 @@ def manager_method(model, m):
     return head + listed(f"return await self._api.{op.name}(", passed, ")", "        ")
 
 
+def record_member(f, name):
+    text = reply_text(f.type).replace("list[", "List[")
+    kind = re.sub(r"\b(?=Sandbox)", "t.", text if f.required or text.endswith("| None") else f"{text} | None")
+    return f"    @property\n    def {name}(self) -> {kind}:\n        return self.info.{name}\n\n"
+
+
 def manager_class(model, group):
     if group.name == "sandbox":
         start = ("    info: t.SandboxInfo\n\n    def __init__(self, api: Api, info: t.SandboxInfo) -> None:\n        self._api = api\n"
-                 "        self.info = info\n\n    @property\n    def _id(self) -> str:\n        return self.info.id\n\n")
+                 "        self.info = info\n\n    @property\n    def _id(self) -> str:\n        return self.info.id\n\n"
+                 + "".join(record_member(f, name) for f in methods.record_fields(model) for name in dict.fromkeys((f.name, snake(f.name)))))
         base = ""
     else:
         start, base = "", "(Manager)" if group.in_sandbox else "(ServerManager)"
@@ -224,7 +249,8 @@ BLOCKING = [
     (r"\b__aenter__\b", "__enter__"), (r"\b__aexit__\b", "__exit__"), (r"\b__aiter__\b", "__iter__"), (r"\b__anext__\b", "__next__"),
     (r"\bStopAsyncIteration\b", "StopIteration"), (r"\bAsyncClient\b", "Client"), (r"\bAsyncHTTPTransport\b", "HTTPTransport"),
     (r"\baclose\b", "close"), (r"\baiter_lines\b", "iter_lines"), (r"\baread\b", "read"), (r"\basyncio\.sleep\b", "time.sleep"),
-    (r"^import asyncio$", "import time"), (r"\basyncnet\b", "blockingnet"),
+    (r"^import asyncio$", "import time"), (r"\basyncnet\b", "blockingnet"), (r"\bOpening\[(\w+)\]", r"\1"), (r"\bAwaitable\[(\S+)\]\]", r"\1]"),
+    (r"^from collections.abc import Awaitable, Callable$", "from collections.abc import Callable"),
 ]
 
 

@@ -1,4 +1,6 @@
 """The Rust client's types, operations, error codes and managers, and the table by which its contract driver calls them."""
+import json
+
 import methods
 from model import Type, pascal, snake
 
@@ -261,7 +263,9 @@ def manager_arguments(m):
     passed = [("self.id()" if m.group.name == "sandbox" else "&self.id") if m.bound and f.name == "id" else ident(given[f.name].shown)
               for f in (*path, *required)]
     if m.takes_options("rust"):
-        return [*shown, f"options: {options_name(m.op)}"], [*passed, "options"]
+        fixed = "".join(f"{ident(name)}: Some({json.dumps(value)}{'.to_owned()' if isinstance(value, str) else ''}), " for name, value in m.fixed.items())
+        given = f"{options_name(m.op)} {{ {fixed}..options }}" if fixed else "options"
+        return [*shown, f"options: {options_name(m.op)}"], [*passed, given]
     named = [a for a in m.arguments if not a.required]
     shown += [f"{ident(a.shown)}: {borrowed_option(a.field.type)[0]}" for a in named]
     if options_name(m.op):

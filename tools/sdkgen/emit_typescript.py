@@ -48,7 +48,7 @@ def types(model):
             parts.append(f"{comment(t.help)}export type {t.name} = {type_text(t.alias)};\n")
         else:
             parts.append(interface(t.name, t.help, t.fields))
-    for op in model.operations:
+    for op in (*model.operations, *model.transfers):
         if op.fields:
             parts.append(interface(params_name(op), f"What {op.name} takes.", op.fields))
     return HEAD + "\n".join(parts)
@@ -61,7 +61,7 @@ def names(fields):
 def operations(model):
     lines = [HEAD, 'import type { Operation } from "../operation.js";\n\n',
              "/** Every operation of the server, by its name in the OpenAPI document. */\n", "export const operations = {\n"]
-    for op in model.operations:
+    for op in (*model.operations, *model.transfers):
         lines.append(f"  {op.name}: {{\n    name: \"{op.name}\",\n    method: \"{op.method}\",\n    path: \"{op.path}\",\n"
                      f"    query: {names(op.where('query'))},\n    body: {names(op.where('body'))},\n    stream: \"{op.stream}\",\n"
                      f"    long: {str(op.long).lower()},\n    safe: {str(op.safe).lower()},\n"
@@ -183,7 +183,8 @@ def manager_class(model, group):
     name = group.made_class("typescript")
     body = "\n".join(manager_method(model, m) for m in methods.of_group(model, group, "typescript"))
     if group.name == "sandbox":
-        head = f"export abstract class {name} {{\n  protected abstract readonly api: Api;\n  abstract info: T.SandboxInfo;\n  abstract get id(): string;\n\n"
+        members = "".join(f"  get {f.name}(): T.SandboxInfo[\"{f.name}\"] {{\n    return this.info.{f.name};\n  }}\n\n" for f in methods.record_fields(model))
+        head = f"export abstract class {name} {{\n  protected abstract readonly api: Api;\n  abstract info: T.SandboxInfo;\n\n{members}"
     elif group.in_sandbox:
         head = f"export class {name} {{\n  constructor(\n    protected readonly api: Api,\n    protected readonly id: string,\n  ) {{}}\n\n"
     else:
@@ -213,9 +214,10 @@ def driver_call(m):
 def driver_calls(model):
     rows = []
     for op in model.operations:
-        made = [m for m in op.methods if not m.is_by_hand("typescript")]
+        first = {m.streams: m for m in reversed(op.methods) if not m.is_by_hand("typescript")}  # the first line of an operation is the whole of it
+        made = list(first.values())
         if len(made) == 2:
-            plain, stream = sorted(made, key=lambda m: m.streams)
+            plain, stream = first[False], first[True]
             rows.append(f"  {op.name}: (c, a, stream) => (stream ? {driver_call(stream)} : {driver_call(plain)}),\n")
         rows += [f"  {op.name}: (c, a) => {driver_call(m)},\n" for m in made if len(made) == 1]
     return (HEAD + "const wrap = async (name, pending) => ({ [name]: await pending });\n"

@@ -2,7 +2,7 @@
 import dataclasses
 import re
 
-LANGUAGES = ("typescript", "python", "rust")
+LANGUAGES = ("typescript", "python", "rust", "go")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +53,7 @@ GROUPS = (
     Group("templates", "TemplateManager", "Configurations with a name"),
     Group("tokens", "TokenManager", "API tokens; for admins"),
     Group("volumes", "VolumeManager", "Folders that outlive sandboxes"),
+    Group("webhooks", "WebhookManager", "Events to URLs, signed and retried"),
 )
 BY_NAME = {group.name: group for group in GROUPS}
 
@@ -181,6 +182,11 @@ def read(op, lines):
 def of_group(model, group, language):
     """The methods of a class that are made in this language."""
     return [m for op in model.operations for m in op.methods if m.group is group and not m.is_by_hand(language)]
+
+
+def record_fields(model):
+    """Members of a sandbox's record, which its object has as well."""
+    return next(t for t in model.types if t.name == "SandboxInfo").fields
 
 
 def member_type(model, m):

@@ -13,6 +13,7 @@ PREFIX = "#/components/schemas/"
 PUBLIC_NAMES = {"Sandbox": "SandboxInfo", "Snapshot": "SnapshotInfo", "QueueJob": "QueueJobInfo", "InterpretResult": "CodeResult",
                 "Error": "ErrorBody"}
 SKIPPED_PARAMETERS = {"Idempotency-Key"}  # a property of the operation, not a field of its callers
+BYTES = "application/octet-stream"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Operation:
     reply: type of the JSON answer (None when it always streams); event: type of each event (None when it never does).
     long: it takes as long as its work takes, so a client sets no deadline of its own.
     safe: repeating it changes nothing, so a client may retry. idempotency_key: a client that sends the header of that name may retry, too.
+    takes_bytes, gives_bytes: its body or its reply is not JSON but bytes of any length. SDKs have its methods by hand (transfers).
     alias_of: another operation that does exactly this; clients leave aliases out."""
     name: str
     function: str
@@ -74,10 +76,16 @@ class Operation:
     errors: tuple
     tag: str
     alias_of: str = ""
+    takes_bytes: bool = False
+    gives_bytes: bool = False
     methods: tuple = ()  # of the SDKs' classes: methods.Method
 
     def where(self, place):
         return tuple(f for f in self.fields if f.where == place)
+
+    @property
+    def is_transfer(self):
+        return self.takes_bytes or self.gives_bytes
 
     @property
     def in_sandbox(self):
@@ -94,7 +102,8 @@ class Error:
 @dataclasses.dataclass(frozen=True)
 class Model:
     version: str
-    operations: tuple  # without aliases
+    operations: tuple  # without aliases and transfers
+    transfers: tuple  # bytes in or out
     aliases: tuple
     types: tuple
     errors: tuple
@@ -182,13 +191,13 @@ class Reader:
 def request_fields(reader, name, row):
     found = []
     for p in row.get("parameters", ()):
-        if p["name"] in SKIPPED_PARAMETERS:
+        if p["name"] in SKIPPED_PARAMETERS or p["in"] == "header":
             continue
         schema = p.get("schema") or p["content"]["application/json"]["schema"]
         found.append(Field(p["name"], reader.type_of(schema, pascal(name) + pascal(p["name"]), "input"), p["required"], p["description"],
                            p["in"], schema.get("default")))
     body = row.get("requestBody")
-    if body:
+    if body and BYTES not in body["content"]:
         schema = body["content"]["application/json"]["schema"]
         for f in reader.fields_of(schema, pascal(name), "input"):
             found.append(dataclasses.replace(f, where="body"))
@@ -199,6 +208,8 @@ def answers(reader, name, row):
     """(reply, event, stream) of an operation."""
     content = row["responses"]["200"]["content"]
     reply = event = None
+    if BYTES in content:
+        return None, None, "never"
     if "application/json" in content:
         reply = reader.type_of(content["application/json"]["schema"], pascal(name) + "Reply")
     if "text/event-stream" in content:
@@ -212,11 +223,12 @@ def answers(reader, name, row):
 def operation(reader, path, method, row, first_of):
     name = row["operationId"]
     reply, event, stream = answers(reader, name, row)
-    errors = tuple(r["$ref"].rsplit("/", 1)[1] for status, r in row["responses"].items() if status not in ("200", "414"))
+    errors = tuple(r["$ref"].rsplit("/", 1)[1] for status, r in row["responses"].items() if "$ref" in r and status != "414")
     key = any(p["name"] == "Idempotency-Key" for p in row.get("parameters", ()))
     first = first_of.setdefault(row["x-function"], name)
     op = Operation(name, row["x-function"], row["summary"], method.upper(), path, request_fields(reader, name, row), reply, event, stream,
-                   row["x-long"], row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first)
+                   row["x-long"], row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first,
+                   BYTES in row.get("requestBody", {}).get("content", ()), BYTES in row["responses"]["200"].get("content", ()))
     return op if op.alias_of else dataclasses.replace(op, methods=methods.read(op, row.get("x-sdk")))
 
 
@@ -231,5 +243,7 @@ def read(path):
     clash = known & set(reader.hoisted)
     assert not clash, f"an inline object would take the name of another: {clash}"
     errors = [Error(code, r["x-status"], r["description"]) for code, r in doc["components"]["responses"].items() if "x-status" in r]
-    return Model(doc["info"]["version"], tuple(o for o in operations if not o.alias_of), tuple(o for o in operations if o.alias_of),
+    rows = [o for o in operations if not o.alias_of]
+    return Model(doc["info"]["version"], tuple(o for o in rows if not o.is_transfer), tuple(o for o in rows if o.is_transfer),
+                 tuple(o for o in operations if o.alias_of),
                  (*types, *reader.hoisted.values()), tuple(errors), doc["x-websockets"])

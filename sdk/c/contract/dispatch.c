@@ -54,10 +54,66 @@ static int do_sandbox_resume(struct args *a)
     return e;
 }
 
+static int do_sandbox_stop(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    struct iii_sandbox_stop_options options = {0};
+    args_options(a, &iii_type_sandbox_stop_options, &options);
+    int e = iii_sandbox_stop(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
+static int do_sandbox_start(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    int e = iii_sandbox_start(a->sandbox, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
+static int do_sandbox_restart(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    struct iii_sandbox_restart_options options = {0};
+    args_options(a, &iii_type_sandbox_restart_options, &options);
+    int e = iii_sandbox_restart(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
+static int do_sandbox_hibernate(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    int e = iii_sandbox_hibernate(a->sandbox, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
+static int do_sandbox_policy(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    struct iii_sandbox_policy_options options = {0};
+    args_options(a, &iii_type_sandbox_policy_options, &options);
+    int e = iii_sandbox_policy(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
 static int do_sandbox_renew(struct args *a)
 {
     struct iii_sandbox_info *ret = NULL;
     int e = iii_sandbox_renew(a->sandbox, args_integer(a, "expiresAt"), &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
+static int do_sandbox_resize(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    struct iii_sandbox_resize_options options = {0};
+    args_options(a, &iii_type_sandbox_resize_options, &options);
+    int e = iii_sandbox_resize(a->sandbox, &options, &ret, a->err);
     args_reply(a, &iii_type_sandbox_info, ret);
     return e;
 }
@@ -373,6 +429,33 @@ static int do_fs_chmod(struct args *a)
     return e;
 }
 
+static int do_fs_watch(struct args *a)
+{
+    a->event_type = &iii_type_file_event;
+    struct iii_fs_watch_options options = {0};
+    args_options(a, &iii_type_fs_watch_options, &options);
+    int e = iii_fs_watch(a->sandbox, &options, (iii_file_event_fn *)args_event, a, a->err);
+    return e;
+}
+
+static int do_fs_sign(struct args *a)
+{
+    struct iii_file_url *ret = NULL;
+    struct iii_fs_sign_options options = {0};
+    args_options(a, &iii_type_fs_sign_options, &options);
+    int e = iii_fs_sign(a->sandbox, args_text(a, "path"), &options, &ret, a->err);
+    args_reply(a, &iii_type_file_url, ret);
+    return e;
+}
+
+static int do_link_rotate(struct args *a)
+{
+    struct iii_success *ret = NULL;
+    int e = iii_link_rotate(a->client, &ret, a->err);
+    args_reply(a, &iii_type_success, ret);
+    return e;
+}
+
 static int do_env_get(struct args *a)
 {
     struct iii_env_value *ret = NULL;
@@ -584,6 +667,14 @@ static int do_image_pull_events(struct args *a)
 {
     a->event_type = &iii_type_image_event;
     int e = iii_image_pull_events(a->client, args_text(a, "image"), (iii_image_event_fn *)args_event, a, a->err);
+    return e;
+}
+
+static int do_image_verify(struct args *a)
+{
+    struct iii_image_verification *ret = NULL;
+    int e = iii_image_verify(a->client, args_text(a, "name"), &ret, a->err);
+    args_reply(a, &iii_type_image_verification, ret);
     return e;
 }
 
@@ -822,6 +913,16 @@ static int do_port_unexpose(struct args *a)
     return e;
 }
 
+static int do_preview_open(struct args *a)
+{
+    struct iii_preview *ret = NULL;
+    struct iii_preview_open_options options = {0};
+    args_options(a, &iii_type_preview_open_options, &options);
+    int e = iii_preview_open(a->sandbox, args_integer(a, "port"), &options, &ret, a->err);
+    args_reply(a, &iii_type_preview, ret);
+    return e;
+}
+
 static int do_proxy_request(struct args *a)
 {
     struct iii_proxy_reply *ret = NULL;
@@ -908,6 +1009,40 @@ static int do_token_rotate(struct args *a)
     struct iii_token *ret = NULL;
     int e = iii_token_rotate(a->client, args_text(a, "tokenId"), &ret, a->err);
     args_reply(a, &iii_type_token, ret);
+    return e;
+}
+
+static int do_ssh_key_add(struct args *a)
+{
+    struct iii_ssh_key *ret = NULL;
+    struct iii_ssh_key_add_options options = {0};
+    args_options(a, &iii_type_ssh_key_add_options, &options);
+    int e = iii_ssh_key_add(a->client, args_text(a, "publicKey"), &options, &ret, a->err);
+    args_reply(a, &iii_type_ssh_key, ret);
+    return e;
+}
+
+static int do_ssh_key_list(struct args *a)
+{
+    struct iii_ssh_key_list *ret = NULL;
+    int e = iii_ssh_key_list(a->client, &ret, a->err);
+    args_reply(a, &iii_type_ssh_key_list, ret);
+    return e;
+}
+
+static int do_ssh_key_delete(struct args *a)
+{
+    struct iii_deleted *ret = NULL;
+    int e = iii_ssh_key_delete(a->client, args_text(a, "keyId"), &ret, a->err);
+    args_reply(a, &iii_type_deleted, ret);
+    return e;
+}
+
+static int do_ssh_info(struct args *a)
+{
+    struct iii_ssh_info *ret = NULL;
+    int e = iii_ssh_info(a->client, &ret, a->err);
+    args_reply(a, &iii_type_ssh_info, ret);
     return e;
 }
 
@@ -1019,6 +1154,100 @@ static int do_alert_history(struct args *a)
     args_options(a, &iii_type_alert_history_options, &options);
     int e = iii_alert_history(a->sandbox, &options, &ret, a->err);
     args_reply(a, &iii_type_alert_event_page, ret);
+    return e;
+}
+
+static int do_webhook_create(struct args *a)
+{
+    struct iii_webhook *ret = NULL;
+    struct iii_webhook_create_options options = {0};
+    args_options(a, &iii_type_webhook_create_options, &options);
+    int e = iii_webhook_create(a->client, args_text(a, "url"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook, ret);
+    return e;
+}
+
+static int do_webhook_list(struct args *a)
+{
+    struct iii_webhook_list *ret = NULL;
+    struct iii_webhook_list_options options = {0};
+    args_options(a, &iii_type_webhook_list_options, &options);
+    int e = iii_webhook_list(a->client, &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook_list, ret);
+    return e;
+}
+
+static int do_webhook_get(struct args *a)
+{
+    struct iii_webhook *ret = NULL;
+    int e = iii_webhook_get(a->client, args_text(a, "webhookId"), &ret, a->err);
+    args_reply(a, &iii_type_webhook, ret);
+    return e;
+}
+
+static int do_webhook_update(struct args *a)
+{
+    struct iii_webhook *ret = NULL;
+    struct iii_webhook_update_options options = {0};
+    args_options(a, &iii_type_webhook_update_options, &options);
+    int e = iii_webhook_update(a->client, args_text(a, "webhookId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook, ret);
+    return e;
+}
+
+static int do_webhook_delete(struct args *a)
+{
+    struct iii_deleted *ret = NULL;
+    int e = iii_webhook_delete(a->client, args_text(a, "webhookId"), &ret, a->err);
+    args_reply(a, &iii_type_deleted, ret);
+    return e;
+}
+
+static int do_webhook_test(struct args *a)
+{
+    struct iii_webhook_test *ret = NULL;
+    int e = iii_webhook_test(a->client, args_text(a, "webhookId"), &ret, a->err);
+    args_reply(a, &iii_type_webhook_test, ret);
+    return e;
+}
+
+static int do_webhook_rotate(struct args *a)
+{
+    struct iii_webhook *ret = NULL;
+    struct iii_webhook_rotate_options options = {0};
+    args_options(a, &iii_type_webhook_rotate_options, &options);
+    int e = iii_webhook_rotate(a->client, args_text(a, "webhookId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook, ret);
+    return e;
+}
+
+static int do_webhook_deliveries(struct args *a)
+{
+    struct iii_webhook_delivery_page *ret = NULL;
+    struct iii_webhook_deliveries_options options = {0};
+    args_options(a, &iii_type_webhook_deliveries_options, &options);
+    int e = iii_webhook_deliveries(a->client, args_text(a, "webhookId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook_delivery_page, ret);
+    return e;
+}
+
+static int do_webhook_purge(struct args *a)
+{
+    struct iii_webhook_purged *ret = NULL;
+    struct iii_webhook_purge_options options = {0};
+    args_options(a, &iii_type_webhook_purge_options, &options);
+    int e = iii_webhook_purge(a->client, args_text(a, "webhookId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook_purged, ret);
+    return e;
+}
+
+static int do_webhook_retry(struct args *a)
+{
+    struct iii_webhook_retried *ret = NULL;
+    struct iii_webhook_retry_options options = {0};
+    args_options(a, &iii_type_webhook_retry_options, &options);
+    int e = iii_webhook_retry(a->client, args_text(a, "webhookId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_webhook_retried, ret);
     return e;
 }
 
@@ -1174,7 +1403,13 @@ const struct dispatch dispatch_table[] = {
     {"sandbox_kill", false, do_sandbox_kill},
     {"sandbox_pause", false, do_sandbox_pause},
     {"sandbox_resume", false, do_sandbox_resume},
+    {"sandbox_stop", false, do_sandbox_stop},
+    {"sandbox_start", false, do_sandbox_start},
+    {"sandbox_restart", false, do_sandbox_restart},
+    {"sandbox_hibernate", false, do_sandbox_hibernate},
+    {"sandbox_policy", false, do_sandbox_policy},
     {"sandbox_renew", false, do_sandbox_renew},
+    {"sandbox_resize", false, do_sandbox_resize},
     {"sandbox_label", false, do_sandbox_label},
     {"sandbox_clone", false, do_sandbox_clone},
     {"sandbox_fork", false, do_sandbox_fork},
@@ -1208,6 +1443,9 @@ const struct dispatch dispatch_table[] = {
     {"fs_mkdir", false, do_fs_mkdir},
     {"fs_rmdir", false, do_fs_rmdir},
     {"fs_chmod", false, do_fs_chmod},
+    {"fs_watch", true, do_fs_watch},
+    {"fs_sign", false, do_fs_sign},
+    {"link_rotate", false, do_link_rotate},
     {"env_get", false, do_env_get},
     {"env_set", false, do_env_set},
     {"env_list", false, do_env_list},
@@ -1232,6 +1470,7 @@ const struct dispatch dispatch_table[] = {
     {"image_delete_query", false, do_image_delete_query},
     {"image_pull", false, do_image_pull},
     {"image_pull", true, do_image_pull_events},
+    {"image_verify", false, do_image_verify},
     {"image_delete", false, do_image_delete},
     {"snapshot_create", false, do_snapshot_create},
     {"snapshot_list", false, do_snapshot_list},
@@ -1259,6 +1498,7 @@ const struct dispatch dispatch_table[] = {
     {"port_expose", false, do_port_expose},
     {"port_list", false, do_port_list},
     {"port_unexpose", false, do_port_unexpose},
+    {"preview_open", false, do_preview_open},
     {"proxy_request", false, do_proxy_request},
     {"proxy_config", false, do_proxy_config},
     {"terminal_create", false, do_terminal_create},
@@ -1269,6 +1509,10 @@ const struct dispatch dispatch_table[] = {
     {"token_get", false, do_token_get},
     {"token_revoke", false, do_token_revoke},
     {"token_rotate", false, do_token_rotate},
+    {"ssh_key_add", false, do_ssh_key_add},
+    {"ssh_key_list", false, do_ssh_key_list},
+    {"ssh_key_delete", false, do_ssh_key_delete},
+    {"ssh_info", false, do_ssh_info},
     {"event_history", false, do_event_history},
     {"event_publish", false, do_event_publish},
     {"observability_traces", false, do_observability_traces},
@@ -1281,6 +1525,16 @@ const struct dispatch dispatch_table[] = {
     {"alert_list", false, do_alert_list},
     {"alert_delete", false, do_alert_delete},
     {"alert_history", false, do_alert_history},
+    {"webhook_create", false, do_webhook_create},
+    {"webhook_list", false, do_webhook_list},
+    {"webhook_get", false, do_webhook_get},
+    {"webhook_update", false, do_webhook_update},
+    {"webhook_delete", false, do_webhook_delete},
+    {"webhook_test", false, do_webhook_test},
+    {"webhook_rotate", false, do_webhook_rotate},
+    {"webhook_deliveries", false, do_webhook_deliveries},
+    {"webhook_purge", false, do_webhook_purge},
+    {"webhook_retry", false, do_webhook_retry},
     {"egress_get", false, do_egress_get},
     {"egress_set", false, do_egress_set},
     {"network_create", false, do_network_create},

@@ -94,10 +94,16 @@ static iii_client *connect_as(const json_t *request, struct iii_error *err)
                                  .ca_file = getenv("III_CA_FILE") };
     iii_client *client = NULL;
 
-    if (config.token && config.token[0] == '\0')
-        config.token = NULL;
     iii_client_new(&config, &client, err);
     return client;
+}
+
+/* What the server said, as the other SDKs have it apart from its address. */
+static const char *said(const struct iii_error *err)
+{
+    size_t size = strlen(getenv("III_URL"));
+    bool has_address = strncmp(err->message, getenv("III_URL"), size) == 0 && err->message[size] == ':';
+    return has_address ? err->message + size + 2 : err->message;
 }
 
 static json_t *answer(const json_t *request)
@@ -121,7 +127,7 @@ static json_t *answer(const json_t *request)
     int e = run(&a, op, json_is_true(json_object_get(request, "stream")));
     json_t *out = e == 0 ? json_pack("{s:O}", "ok", a.answer)
                          : json_pack("{s:{s:s, s:i, s:s}}", "error", "code", iii_code_name(e), "status", err.status,
-                                     "message", err.message);
+                                     "message", said(&err));
     args_done(&a);
     json_decref(none);
     return out;

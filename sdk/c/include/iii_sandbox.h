@@ -2,10 +2,10 @@
  *
  * Every call blocks until its answer is there; streams call a function for each event. A call returns 0 or the code of
  * its failure, which `err` (may be NULL) then explains. What a call gives (`ret`) belongs to the caller, who frees it
- * whole with iii_free(); after a failure *ret is NULL. Strings are UTF-8 and end with a NUL byte; `x_len` also counts
- * NUL bytes that are part of the text (0 in what is sent: up to the NUL). NULL stands for what is absent. A client may
- * be used by several threads, a terminal by one at a time.
- * What is installed is generated from sdk/c/src/header.h by `./dev sdkgen`. */
+ * whole with iii_free(); after a failure *ret is NULL, unless the function says otherwise. Strings are UTF-8 and end
+ * with a NUL byte; `x_len` also counts NUL bytes that are part of the text (0 in what is sent: up to the NUL). NULL
+ * stands for what is absent. A client may be used by several threads, a terminal by one at a time. What is installed is
+ * generated from sdk/c/src/header.h by `./dev sdkgen`. */
 #ifndef III_SANDBOX_H
 #define III_SANDBOX_H
 
@@ -29,6 +29,7 @@ enum iii_code {
     III_NO_MEMORY = 5,
     III_OTHER = 6,   /* the server failed with a status that has no code here */
     III_COMMAND = 7, /* the call's command in the sandbox exited with another code than 0 */
+    III_LOCAL = 8,   /* a file or a function of this program failed */
         III_INVALID_ARGUMENT = 400, /* A field is missing, of the wrong type or out of its limits */
     III_UNAUTHORIZED = 401, /* No Authorization header */
     III_FORBIDDEN = 403, /* Wrong token, or something that is not allowed */
@@ -36,7 +37,9 @@ enum iii_code {
     III_METHOD_NOT_ALLOWED = 405, /* The path takes other methods; see the Allow header */
     III_CONFLICT = 409, /* Not possible in the present state */
     III_GONE = 410, /* It is gone */
+    III_PRECONDITION_FAILED = 412, /* The file is not in the state that If-Match or If-None-Match wants */
     III_TOO_LARGE = 413, /* The body is larger than the server takes */
+    III_RANGE_NOT_SATISFIABLE = 416, /* The range lies outside of the file; see the Content-Range header */
     III_RATE_LIMITED = 429, /* Too many requests (see the Retry-After header), or a quota is used up */
     III_INTERNAL = 500, /* The server or the sandbox failed */
     III_UNSUPPORTED = 501, /* The sandbox's backend cannot do this */
@@ -49,7 +52,7 @@ enum iii_code {
 struct iii_error {
     int code;          /* enum iii_code */
     int status;        /* HTTP status of the answer; 0 without one */
-    char message[512]; /* what the server or the library says about it */
+    char message[512]; /* the address that was tried, and what the server or the library says about it; no token */
 };
 
 /* Name of a code, as in the server's documentation: "not_found". */
@@ -81,6 +84,11 @@ struct iii_pair {
     const char *value;
 };
 
+/* Variables of a command or a sandbox, in options: {III_ENV({"A", "1"}, {"B", "2"})}. */
+#define III_ENV(...)                                 \
+    .env = (const struct iii_pair[]){ __VA_ARGS__ }, \
+    .env_count = sizeof((const struct iii_pair[]){ __VA_ARGS__ }) / sizeof(struct iii_pair)
+
 struct iii_count {
     const char *name;
     int64_t value;
@@ -92,6 +100,209 @@ struct iii_amount {
 };
 
 /* Types of the interface */
+
+/* A change of a file. moved: it was at oldPath. overflow: changes at and below path were lost, list it again. limit:
+ * path is not watched, message says why. gone: the watched folder is not there any more; back: it is there again,
+ * list it */
+struct iii_file_event {
+    /* One of: ready, created, modified, deleted, moved, attributes, overflow, limit, gone, back, error */
+    const char *type;
+    size_t type_len;
+    const char *path;
+    size_t path_len;
+    const bool *directory;
+    const char *old_path;
+    size_t old_path_len;
+    const char *message;
+    size_t message_len;
+    const char *error;
+    size_t error_len;
+    const char *code;
+    size_t code_len;
+    int64_t timestamp;
+};
+
+/* A signed URL: send this method to it, without a token. once: the first request uses it up */
+struct iii_file_url {
+    const char *url;
+    size_t url_len;
+    const char *method;
+    size_t method_len;
+    const char *path;
+    size_t path_len;
+    int64_t expires_at;
+    bool once;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* What was written. A file: size, mode, ETag, time, and whether there was none before. An archive: entries, and size
+ * of their contents. A form: its files */
+struct iii_file_content {
+    const char *path;
+    size_t path_len;
+    int64_t size;
+    const char *mode;
+    size_t mode_len;
+    const char *etag;
+    size_t etag_len;
+    const int64_t *modified_at;
+    const bool *created;
+    const int64_t *entries;
+    const struct iii_file_content *files;
+    size_t files_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* A public key that may log in by SSH, with the rights of the token that added it */
+struct iii_ssh_key {
+    const char *id;
+    size_t id_len;
+    const char *name;
+    size_t name_len;
+    const char *type;
+    size_t type_len;
+    const char *fingerprint;
+    size_t fingerprint_len;
+    int64_t bits;
+    const char *token;
+    size_t token_len;
+    int64_t created_at;
+    const char *sandbox;
+    size_t sandbox_len;
+    const int64_t *expires;
+    const char *tenant;
+    size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* SSH keys */
+struct iii_ssh_key_list {
+    const struct iii_ssh_key *keys;
+    size_t keys_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Where SSH is served: ssh SANDBOX@host -p port. hostKey: fingerprint of the server's key */
+struct iii_ssh_info {
+    bool enabled;
+    const char *host;
+    size_t host_len;
+    const int64_t *port;
+    const char *host_key;
+    size_t host_key_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* A webhook. failingSince: of the first failure since a success; pending, dead: messages that wait, dead letters;
+ * dropped: events since the start that found no room; secret: whsec_ and a key in base64, only when it was made or
+ * rotated */
+struct iii_webhook {
+    const char *id;
+    size_t id_len;
+    const char *url;
+    size_t url_len;
+    const char *const *events;
+    size_t events_count;
+    const char *sandbox_id;
+    size_t sandbox_id_len;
+    const struct iii_pair *metadata;
+    size_t metadata_count;
+    const char *description;
+    size_t description_len;
+    bool enabled;
+    const char *disabled_reason;
+    size_t disabled_reason_len;
+    const int64_t *failing_since;
+    int64_t pending;
+    int64_t dead;
+    int64_t dropped;
+    int64_t created_at;
+    const int64_t *updated_at;
+    const char *secret;
+    size_t secret_len;
+    const char *tenant;
+    size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Webhooks */
+struct iii_webhook_list {
+    const struct iii_webhook *webhooks;
+    size_t webhooks_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Outcome of one attempt; status: that of the response, if there was one */
+struct iii_webhook_test {
+    bool delivered;
+    const int64_t *status;
+    int64_t duration_ms;
+    const char *error;
+    size_t error_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* A message that is not delivered; id is its header webhook-id */
+struct iii_webhook_delivery {
+    const char *id;
+    size_t id_len;
+    const char *webhook_id;
+    size_t webhook_id_len;
+    const char *topic;
+    size_t topic_len;
+    /* One of: pending, dead */
+    const char *status;
+    size_t status_len;
+    int64_t attempts;
+    int64_t created_at;
+    const int64_t *next_attempt_at;
+    const int64_t *last_attempt_at;
+    const int64_t *last_status;
+    const char *last_error;
+    size_t last_error_len;
+};
+
+/* Messages */
+struct iii_webhook_delivery_page {
+    const struct iii_webhook_delivery *deliveries;
+    size_t deliveries_count;
+    int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* How many wait for delivery again */
+struct iii_webhook_retried {
+    int64_t retried;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* How many were removed */
+struct iii_webhook_purged {
+    int64_t purged;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
 
 /* Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit */
 struct iii_sandbox_config {
@@ -118,11 +329,26 @@ struct iii_sandbox_config {
     const int64_t *open_files;
     const int64_t *shm_mb;
     const int64_t *net_mbps;
+    /* One of: kill, stop, pause, hibernate */
+    const char *on_timeout;
+    size_t on_timeout_len;
+    /* One of: kill, stop, pause, hibernate */
+    const char *on_idle;
+    size_t on_idle_len;
+    /* One of: no, always */
+    const char *restart;
+    size_t restart_len;
+    const bool *auto_resume;
+    /* One of: default, strict */
+    const char *seccomp;
+    size_t seccomp_len;
 };
 
 /* One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name
  * in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a
- * preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec */
+ * preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec.
+ * stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did)
+ * or lost (its processes were gone when the server started: a reboot); error: what was found then */
 struct iii_sandbox_info {
     const char *id;
     size_t id_len;
@@ -130,7 +356,7 @@ struct iii_sandbox_info {
     size_t name_len;
     const char *image;
     size_t image_len;
-    /* One of: running, paused, expired */
+    /* One of: running, paused, expired, stopped, hibernated */
     const char *status;
     size_t status_len;
     int64_t created_at;
@@ -156,12 +382,23 @@ struct iii_sandbox_info {
     size_t image_digest_len;
     const char *image_version;
     size_t image_version_len;
+    const int64_t *stopped_at;
+    const char *stop_reason;
+    size_t stop_reason_len;
+    const char *error;
+    size_t error_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The new sandboxes; parentId is their origin */
 struct iii_sandbox_fork {
     const struct iii_sandbox_info *sandboxes;
     size_t sandboxes_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* One page of sandboxes; total counts all that match */
@@ -171,9 +408,13 @@ struct iii_sandbox_page {
     int64_t total;
     int64_t page;
     int64_t page_size;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* Result of a command; times in milliseconds */
+/* Result of a command; times in milliseconds. signal: the one that ended it (KILL); its exitCode is 128 and its
+ * number */
 struct iii_exec_result {
     int64_t exit_code;
     const char *stdout_;
@@ -186,10 +427,17 @@ struct iii_exec_result {
     const int64_t *max_rss_kb;
     const bool *stdout_truncated;
     const bool *stderr_truncated;
+    const char *signal;
+    size_t signal_len;
+    const bool *timed_out;
     const bool *oom_killed;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* A piece of output; the last event is exit with the exit code as a string */
+/* A piece of output; the last event is exit with the exit code as a string (-1: it timed out or did not run),
+ * duration (ms) and how it ended */
 struct iii_exec_stream_chunk {
     /* One of: stdout, stderr, exit, error */
     const char *type;
@@ -200,6 +448,11 @@ struct iii_exec_stream_chunk {
     size_t error_len;
     const char *code;
     size_t code_len;
+    const int64_t *duration;
+    const char *signal;
+    size_t signal_len;
+    const bool *timed_out;
+    const bool *oom_killed;
     int64_t timestamp;
     const char *tenant;
     size_t tenant_len;
@@ -240,8 +493,13 @@ struct iii_background_exec {
     const int64_t *user_ms;
     const int64_t *system_ms;
     const int64_t *max_rss_kb;
+    const char *signal;
+    size_t signal_len;
     const bool *oom_killed;
     const bool *timed_out;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Output from the requested offset, and the next offset in bytes */
@@ -249,6 +507,9 @@ struct iii_background_logs {
     const char *output;
     size_t output_len;
     int64_t cursor;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A durable command; truncated: the oldest bytes of its output were dropped */
@@ -270,14 +531,22 @@ struct iii_durable_exec {
     const int64_t *user_ms;
     const int64_t *system_ms;
     const int64_t *max_rss_kb;
+    const char *signal;
+    size_t signal_len;
     const bool *oom_killed;
     const bool *timed_out;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Commands, oldest first */
 struct iii_durable_exec_list {
     const struct iii_durable_exec *execs;
     size_t execs_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Output from the requested offset, and the next offset in bytes; it is complete when running is false and output is
@@ -290,6 +559,9 @@ struct iii_exec_output {
     /* One of: utf8, base64 */
     const char *encoding;
     size_t encoding_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A piece of output and the offset after it; the last event is exit with the exit code as a string */
@@ -313,6 +585,9 @@ struct iii_exec_output_event {
 struct iii_exec_written {
     int64_t written;
     bool closed;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Id of the command, and the signal */
@@ -321,6 +596,9 @@ struct iii_exec_signalled {
     size_t signalled_len;
     const char *signal;
     size_t signal_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A queued command */
@@ -345,12 +623,18 @@ struct iii_queue_job_info {
     const int64_t *completed_at;
     const char *tenant;
     size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Id of the job */
 struct iii_queue_cancelled {
     const char *cancelled;
     size_t cancelled_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Queued commands; total counts all that match */
@@ -358,6 +642,9 @@ struct iii_queue_job_page {
     const struct iii_queue_job_info *jobs;
     size_t jobs_count;
     int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* An entry of a folder */
@@ -421,6 +708,9 @@ struct iii_base64 {
 /* The operation succeeded */
 struct iii_success {
     bool success;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* One variable */
@@ -430,6 +720,9 @@ struct iii_env_value {
     const char *value;
     size_t value_len;
     bool exists;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Names that were set */
@@ -437,6 +730,9 @@ struct iii_env_set {
     const char *const *set;
     size_t set_count;
     int64_t count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The effective environment */
@@ -444,12 +740,18 @@ struct iii_env_list {
     const struct iii_pair *vars;
     size_t vars_count;
     int64_t count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Name of the variable */
 struct iii_env_deleted {
     const char *deleted;
     size_t deleted_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A changed file; status is git's two-letter code */
@@ -467,12 +769,18 @@ struct iii_git_status {
     bool clean;
     const struct iii_git_file *files;
     size_t files_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A unified diff */
 struct iii_git_diff {
     const char *diff;
     size_t diff_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A commit; date is ISO 8601 */
@@ -491,6 +799,9 @@ struct iii_git_log_entry {
 struct iii_git_log {
     const struct iii_git_log_entry *entries;
     size_t entries_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* All branches, including remote ones; error: git's message when it failed */
@@ -501,6 +812,9 @@ struct iii_git_branches {
     size_t current_len;
     const char *error;
     size_t error_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A process; cpu and memory in percent, as strings */
@@ -520,6 +834,9 @@ struct iii_process_info {
 struct iii_process_list {
     const struct iii_process_info *processes;
     size_t processes_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A process; cpu and mem in percent, as strings; vsz and rss in KiB */
@@ -539,6 +856,9 @@ struct iii_process_top_info {
 struct iii_process_top {
     const struct iii_process_top_info *processes;
     size_t processes_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Process id and signal */
@@ -546,6 +866,9 @@ struct iii_process_killed {
     int64_t killed;
     const char *signal;
     size_t signal_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A snapshot; snapshotId equals id */
@@ -569,21 +892,31 @@ struct iii_snapshot_info {
     size_t metadata_count;
     const char *tenant;
     size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Snapshots */
 struct iii_snapshot_list {
     const struct iii_snapshot_info *snapshots;
     size_t snapshots_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Id of the deleted object */
 struct iii_deleted {
     const char *deleted;
     size_t deleted_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine */
+/* An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine; tenant: whose it
+ * is, none: the operator's; signedBy: whose signature was accepted */
 struct iii_image {
     const char *name;
     size_t name_len;
@@ -595,6 +928,30 @@ struct iii_image {
     /* One of: oci, tar, layer, host, docker */
     const char *source;
     size_t source_len;
+    const char *tenant;
+    size_t tenant_len;
+    const char *signed_by;
+    size_t signed_by_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* What the policy says of an image: whether it requires a signature, whose it has, and the digest that was pulled */
+struct iii_image_verification {
+    const char *name;
+    size_t name_len;
+    bool verified;
+    bool required;
+    const char *signed_by;
+    size_t signed_by_len;
+    const char *pattern;
+    size_t pattern_len;
+    const char *digest;
+    size_t digest_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Progress of a pull in bytes and layers; the last event is done with the image */
@@ -620,6 +977,9 @@ struct iii_image_event {
 struct iii_image_list {
     const struct iii_image *images;
     size_t images_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A template */
@@ -635,15 +995,21 @@ struct iii_sandbox_template {
     int64_t created_at;
     const char *tenant;
     size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Templates */
 struct iii_template_list {
     const struct iii_sandbox_template *templates;
     size_t templates_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* An exposed port */
+/* An exposed port; url: its address on the host, of TCP */
 struct iii_port_mapping {
     int64_t container_port;
     int64_t host_port;
@@ -653,17 +1019,44 @@ struct iii_port_mapping {
     /* One of: mapped, active */
     const char *state;
     size_t state_len;
+    const char *url;
+    size_t url_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* The address of a port's server, an origin of its own. signedUrl: opens a private one, once, until expiresAt; none
+ * on a server without tokens */
+struct iii_preview {
+    int64_t port;
+    const char *url;
+    size_t url_len;
+    bool public_;
+    bool rewrite_host;
+    const char *signed_url;
+    size_t signed_url_len;
+    const int64_t *expires_at;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Exposed ports */
 struct iii_port_list {
     const struct iii_port_mapping *ports;
     size_t ports_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The port */
 struct iii_port_removed {
     int64_t removed;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* One direction of a terminal's WebSocket channel */
@@ -701,18 +1094,27 @@ struct iii_terminal_session {
     size_t backend_len;
     int64_t created_at;
     const struct iii_terminal_channels *channel;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Size of a terminal */
 struct iii_terminal_size {
     int64_t cols;
     int64_t rows;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Id of the session */
 struct iii_terminal_closed {
     const char *closed;
     size_t closed_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Response of the server in the sandbox */
@@ -726,6 +1128,9 @@ struct iii_proxy_reply {
     size_t url_len;
     const char *proxied_via;
     size_t proxied_via_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Settings of the proxy; timeout in milliseconds */
@@ -738,6 +1143,9 @@ struct iii_proxy_config {
     size_t cors_len;
     bool require_auth;
     int64_t timeout;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Standard output, and the error text when the code failed */
@@ -747,15 +1155,22 @@ struct iii_code_result {
     const char *error;
     size_t error_len;
     int64_t execution_time;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Output of the package manager */
 struct iii_install_result {
     const char *output;
     size_t output_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again */
+/* An interpreter whose variables live between calls; default: it is that of its language; why: why it is dead or
+ * lost. A restart makes it usable again */
 struct iii_context {
     const char *id;
     size_t id_len;
@@ -771,14 +1186,21 @@ struct iii_context {
     /* One of: starting, idle, busy, dead, lost */
     const char *state;
     size_t state_len;
+    const bool *default_;
     const char *why;
     size_t why_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Contexts of a sandbox */
 struct iii_context_list {
     const struct iii_context *contexts;
     size_t contexts_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A value as text, html, markdown, svg, latex, json, or as png or jpeg in base64 */
@@ -814,6 +1236,9 @@ struct iii_context_result {
     /* One of: starting, idle, busy, dead, lost */
     const char *state;
     size_t state_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A piece of output or a result; the last event is end */
@@ -843,12 +1268,18 @@ struct iii_context_event {
 /* Whether code was running */
 struct iii_context_interrupted {
     bool interrupted;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Id of the context */
 struct iii_context_deleted {
     const char *deleted;
     size_t deleted_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A language */
@@ -886,6 +1317,9 @@ struct iii_sandbox_metrics {
     int64_t shm_limit_mb;
     int64_t network_limit_mbps;
     int64_t oom_kills;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* An isolation backend, what it can do here, and why it cannot do the rest */
@@ -911,6 +1345,9 @@ struct iii_global_metrics {
     size_t usage_count;
     const struct iii_amount *quota;
     size_t quota_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The server answers; problems: what an operator should check; missing: features of its backend that this host does
@@ -922,6 +1359,9 @@ struct iii_health {
     size_t problems_count;
     const char *const *missing;
     size_t missing_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Entries of the warm pool */
@@ -930,11 +1370,17 @@ struct iii_pool_status {
     int64_t ready;
     const struct iii_count *by_profile;
     size_t by_profile_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Number of removed sandboxes */
 struct iii_swept {
     int64_t swept;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* An OpenAPI 3.1 document */
@@ -956,6 +1402,9 @@ struct iii_sandbox_event {
     int64_t timestamp;
     const char *tenant;
     size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Events; total counts all that match */
@@ -963,6 +1412,9 @@ struct iii_event_page {
     const struct iii_sandbox_event *events;
     size_t events_count;
     int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* One call */
@@ -989,6 +1441,9 @@ struct iii_trace_page {
     const struct iii_trace_record *traces;
     size_t traces_count;
     int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Numbers over all traces; durations in milliseconds */
@@ -1000,11 +1455,17 @@ struct iii_observability_metrics {
     int64_t active_sandboxes;
     const struct iii_count *function_counts;
     size_t function_counts_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Number of deleted traces */
 struct iii_cleared {
     int64_t cleared;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* An alert */
@@ -1013,7 +1474,7 @@ struct iii_resource_alert {
     size_t id_len;
     const char *sandbox_id;
     size_t sandbox_id_len;
-    /* One of: cpu, memory, pids */
+    /* One of: cpu, memory, pids, deniedCalls */
     const char *metric;
     size_t metric_len;
     double threshold;
@@ -1024,12 +1485,18 @@ struct iii_resource_alert {
     const int64_t *last_checked;
     const int64_t *last_triggered;
     int64_t created_at;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Alerts */
 struct iii_alert_list {
     const struct iii_resource_alert *alerts;
     size_t alerts_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* An alert that fired */
@@ -1052,6 +1519,9 @@ struct iii_alert_event_page {
     const struct iii_alert_event *events;
     size_t events_count;
     int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A network and its members */
@@ -1067,22 +1537,34 @@ struct iii_sandbox_network {
     int64_t created_at;
     const char *tenant;
     size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Networks */
 struct iii_network_list {
     const struct iii_sandbox_network *networks;
     size_t networks_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The sandbox is a member */
 struct iii_network_connected {
     bool connected;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The sandbox is no longer a member */
 struct iii_network_disconnected {
     bool disconnected;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* One rule of an egress policy */
@@ -1107,9 +1589,12 @@ struct iii_egress_policy {
     size_t rules_count;
     bool active;
     int64_t connections;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* A volume */
+/* A volume; sizeMb: its limit, usedMb: what it takes of the host's disk, as last counted */
 struct iii_sandbox_volume {
     const char *id;
     size_t id_len;
@@ -1124,17 +1609,25 @@ struct iii_sandbox_volume {
     const bool *read_only;
     const char *size;
     size_t size_len;
+    const int64_t *size_mb;
+    const int64_t *used_mb;
     int64_t created_at;
     const char *tenant;
     size_t tenant_len;
     const char *backend;
     size_t backend_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Volumes */
 struct iii_volume_list {
     const struct iii_sandbox_volume *volumes;
     size_t volumes_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The volume is mounted */
@@ -1142,11 +1635,17 @@ struct iii_volume_attached {
     bool attached;
     const char *mount_path;
     size_t mount_path_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The volume is unmounted */
 struct iii_volume_detached {
     bool detached;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* A worker */
@@ -1159,6 +1658,9 @@ struct iii_worker_info {
     int64_t max_sandboxes;
     double cpu_percent;
     int64_t last_heartbeat;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Workers */
@@ -1167,12 +1669,18 @@ struct iii_worker_list {
     size_t workers_count;
     int64_t alive;
     int64_t dead;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* The worker */
 struct iii_worker_selected {
     const char *worker_id;
     size_t worker_id_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Numbers of sandboxes taken over */
@@ -1180,17 +1688,24 @@ struct iii_workers_reaped {
     int64_t reaped;
     int64_t reassigned;
     int64_t expired;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* Number of sandboxes that got an owner */
 struct iii_workers_migrated {
     int64_t migrated;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
-/* Why a request failed */
+/* Why a request failed; result: what a command that timed out had printed, with the exitCode -1 */
 struct iii_error_body {
     const char *error;
     size_t error_len;
+    const struct iii_exec_result *result;
 };
 
 /* An API token; only the response that created it has the secret */
@@ -1204,6 +1719,10 @@ struct iii_token {
     size_t role_len;
     const char *tenant;
     size_t tenant_len;
+    const char *sandbox;
+    size_t sandbox_len;
+    const char *const *operations;
+    size_t operations_count;
     int64_t created;
     const int64_t *expires;
     const int64_t *last_used;
@@ -1215,12 +1734,18 @@ struct iii_token {
     size_t usage_count;
     const char *secret;
     size_t secret_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 /* All tokens, oldest first */
 struct iii_token_list {
     const struct iii_token *tokens;
     size_t tokens_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
 };
 
 struct iii_fs_move_move {
@@ -1240,31 +1765,46 @@ struct iii_template_create_config {
     /* Name; default: the new id */
     const char *name;
     size_t name_len;
-    /* Time to live, seconds; a create moves it into 60 to 86400; default: III_DEFAULT_TIMEOUT */
+    /* Time to live, seconds; a create moves it into 60 to III_MAX_TIMEOUT; default: III_DEFAULT_TIMEOUT */
     const int64_t *timeout;
-    /* Memory, MB; a create moves it into 64 to 4096; default: III_DEFAULT_MEMORY */
+    /* Memory, MB; a create moves it into 64 to III_MAX_MEMORY; default: III_DEFAULT_MEMORY */
     const int64_t *memory;
-    /* CPUs; a create moves it into 0.5 to 4; default: III_DEFAULT_CPU */
+    /* CPUs; a create moves it into 0.5 to III_MAX_CPUS; default: III_DEFAULT_CPU */
     const double *cpu;
-    /* Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
+    /* Size of its own disk, MB; 0: no own disk; a create moves it into 16 to III_MAX_DISK; default: III_DEFAULT_DISK */
     const int64_t *disk_mb;
-    /* Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
+    /* Files and folders on that disk; a create moves it into 1024 to 256 for each MB; default: 64 for each MB */
     const int64_t *inodes;
-    /* Processes and threads; a create moves it into 16 to 65536; default: III_PIDS_MAX */
+    /* Processes and threads; a create moves it into 16 to III_MAX_PIDS; default: III_PIDS_MAX */
     const int64_t *pids;
-    /* Open files of one process; a create moves it into 64 to 1048576; default: III_OPEN_FILES */
+    /* Open files of one process; a create moves it into 64 to III_MAX_OPEN_FILES; default: III_OPEN_FILES */
     const int64_t *open_files;
-    /* Size of /dev/shm, MB; a create moves it into 1 to 1048576; default: III_SHM_MB */
+    /* Size of /dev/shm, MB; a create moves it into 1 to III_MAX_SHM_MB; default: III_SHM_MB */
     const int64_t *shm_mb;
-    /* Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
+    /* Network rate each way, Mbit/s; 0: no limit; a create moves it into 1 to III_MAX_NET_MBPS; default:
+     * III_NET_MBPS */
     const int64_t *net_mbps;
-    /* Idle time after which the sandbox is removed, seconds; a create moves it into 1 to 86400; default: none */
+    /* Idle time after which onIdle is done, seconds; a create moves it into 1 to III_MAX_TIMEOUT; default: none */
     const int64_t *idle_timeout;
+    /* What its expiry does: remove it, stop it, pause it or hibernate it: kill, stop, pause, hibernate */
+    const char *on_timeout;
+    size_t on_timeout_len;
+    /* What its idle time does: the same choices: kill, stop, pause, hibernate */
+    const char *on_idle;
+    size_t on_idle_len;
+    /* Whether it is restarted after a reboot of the host, a stop of the server or its own death: no, always */
+    const char *restart;
+    size_t restart_len;
+    /* Whether a call to it while it sleeps wakes it; default: III_AUTO_RESUME */
+    const bool *auto_resume;
     /* Whether the sandbox has a network */
     const bool *network;
     /* Environment variables */
     const struct iii_pair *env;
     size_t env_count;
+    /* System calls that programs may make: all but a deny list, or only an allow list: default, strict */
+    const char *seccomp;
+    size_t seccomp_len;
     /* Working folder; default: III_WORKSPACE_DIR */
     const char *workdir;
     size_t workdir_len;
@@ -1298,31 +1838,46 @@ struct iii_sandbox_create_options {
     /* Name; default: the new id */
     const char *name;
     size_t name_len;
-    /* Time to live, seconds (moved into 60 to 86400); default: III_DEFAULT_TIMEOUT */
+    /* Time to live, seconds; a create moves it into 60 to III_MAX_TIMEOUT; default: III_DEFAULT_TIMEOUT */
     const int64_t *timeout;
-    /* Memory, MB (moved into 64 to 4096); default: III_DEFAULT_MEMORY */
+    /* Memory, MB; a create moves it into 64 to III_MAX_MEMORY; default: III_DEFAULT_MEMORY */
     const int64_t *memory;
-    /* CPUs (moved into 0.5 to 4); default: III_DEFAULT_CPU */
+    /* CPUs; a create moves it into 0.5 to III_MAX_CPUS; default: III_DEFAULT_CPU */
     const double *cpu;
-    /* Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
+    /* Size of its own disk, MB; 0: no own disk; a create moves it into 16 to III_MAX_DISK; default: III_DEFAULT_DISK */
     const int64_t *disk_mb;
-    /* Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
+    /* Files and folders on that disk; a create moves it into 1024 to 256 for each MB; default: 64 for each MB */
     const int64_t *inodes;
-    /* Processes and threads (moved into 16 to 65536); default: III_PIDS_MAX */
+    /* Processes and threads; a create moves it into 16 to III_MAX_PIDS; default: III_PIDS_MAX */
     const int64_t *pids;
-    /* Open files of one process (moved into 64 to 1048576); default: III_OPEN_FILES */
+    /* Open files of one process; a create moves it into 64 to III_MAX_OPEN_FILES; default: III_OPEN_FILES */
     const int64_t *open_files;
-    /* Size of /dev/shm, MB (moved into 1 to 1048576); default: III_SHM_MB */
+    /* Size of /dev/shm, MB; a create moves it into 1 to III_MAX_SHM_MB; default: III_SHM_MB */
     const int64_t *shm_mb;
-    /* Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
+    /* Network rate each way, Mbit/s; 0: no limit; a create moves it into 1 to III_MAX_NET_MBPS; default:
+     * III_NET_MBPS */
     const int64_t *net_mbps;
-    /* Idle time after which the sandbox is removed, seconds (moved into 1 to 86400); default: none */
+    /* Idle time after which onIdle is done, seconds; a create moves it into 1 to III_MAX_TIMEOUT; default: none */
     const int64_t *idle_timeout;
+    /* What its expiry does: remove it, stop it, pause it or hibernate it: kill, stop, pause, hibernate */
+    const char *on_timeout;
+    size_t on_timeout_len;
+    /* What its idle time does: the same choices: kill, stop, pause, hibernate */
+    const char *on_idle;
+    size_t on_idle_len;
+    /* Whether it is restarted after a reboot of the host, a stop of the server or its own death: no, always */
+    const char *restart;
+    size_t restart_len;
+    /* Whether a call to it while it sleeps wakes it; default: III_AUTO_RESUME */
+    const bool *auto_resume;
     /* Whether the sandbox has a network */
     const bool *network;
     /* Environment variables */
     const struct iii_pair *env;
     size_t env_count;
+    /* System calls that programs may make: all but a deny list, or only an allow list: default, strict */
+    const char *seccomp;
+    size_t seccomp_len;
     /* Working folder; default: III_WORKSPACE_DIR */
     const char *workdir;
     size_t workdir_len;
@@ -1338,6 +1893,9 @@ struct iii_sandbox_create_options {
     /* Name or id of a template whose configuration is the base */
     const char *template_;
     size_t template_len;
+    /* When the caller has a sandbox of that name: create another one, or connect to it: create, connect */
+    const char *if_exists;
+    size_t if_exists_len;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
 };
@@ -1357,6 +1915,47 @@ struct iii_sandbox_list_options {
     /* Only clones and forks of this sandbox */
     const char *parent_id;
     size_t parent_id_len;
+};
+
+/* Optional fields of iii_sandbox_stop() */
+struct iii_sandbox_stop_options {
+    /* Time for its processes to exit after SIGTERM, seconds; then they are killed */
+    const int64_t *timeout;
+};
+
+/* Optional fields of iii_sandbox_restart() */
+struct iii_sandbox_restart_options {
+    /* Time for its processes to exit after SIGTERM, seconds; then they are killed */
+    const int64_t *timeout;
+};
+
+/* Optional fields of iii_sandbox_policy() */
+struct iii_sandbox_policy_options {
+    /* Idle time after which onIdle is done, seconds; 0: none (0 to III_MAX_TIMEOUT); default: as it is */
+    const int64_t *idle_timeout;
+    /* What its expiry does: remove it, stop it, pause it or hibernate it: kill, stop, pause, hibernate */
+    const char *on_timeout;
+    size_t on_timeout_len;
+    /* What its idle time does: the same choices: kill, stop, pause, hibernate */
+    const char *on_idle;
+    size_t on_idle_len;
+    /* Whether it is restarted after a reboot of the host, a stop of the server or its own death: no, always */
+    const char *restart;
+    size_t restart_len;
+    /* Whether a call to it while it sleeps wakes it; default: as it is */
+    const bool *auto_resume;
+};
+
+/* Optional fields of iii_sandbox_resize() */
+struct iii_sandbox_resize_options {
+    /* Memory, MB; moved into 64 to III_MAX_MEMORY; default: unchanged */
+    const int64_t *memory;
+    /* CPUs; moved into 0.5 to III_MAX_CPUS; default: unchanged */
+    const double *cpu;
+    /* Processes and threads; moved into 16 to III_MAX_PIDS; default: unchanged */
+    const int64_t *pids;
+    /* Size of its own disk, MB, not less than it has; at most III_MAX_DISK; default: unchanged */
+    const int64_t *disk_mb;
 };
 
 /* Optional fields of iii_sandbox_label() */
@@ -1380,7 +1979,7 @@ struct iii_sandbox_clone_options {
 
 /* Optional fields of iii_sandbox_fork() */
 struct iii_sandbox_fork_options {
-    /* Number of sandboxes, at most III_MAX_FORK */
+    /* Number of sandboxes (1 to III_MAX_FORK) */
     const int64_t *count;
     /* Name of the new sandbox; several are called name-1, name-2, …; default: the new ids */
     const char *name;
@@ -1391,26 +1990,59 @@ struct iii_sandbox_fork_options {
 
 /* Optional fields of iii_cmd_run() */
 struct iii_cmd_run_options {
-    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
     /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
+    /* Variables added to the sandbox's own */
+    const struct iii_pair *env;
+    size_t env_count;
+    /* User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's */
+    const char *user;
+    size_t user_len;
+    /* Standard input; what is larger goes into a file, or to exec::input; default: empty */
+    const char *stdin_;
+    size_t stdin_len;
+    /* Encoding of stdin: utf8, base64 */
+    const char *stdin_encoding;
+    size_t stdin_encoding_len;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
 };
 
 /* Optional fields of iii_cmd_run_stream() */
 struct iii_cmd_run_stream_options {
-    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
     /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
+    /* Variables added to the sandbox's own */
+    const struct iii_pair *env;
+    size_t env_count;
+    /* User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's */
+    const char *user;
+    size_t user_len;
+    /* Standard input; what is larger goes into a file, or to exec::input; default: empty */
+    const char *stdin_;
+    size_t stdin_len;
+    /* Encoding of stdin: utf8, base64 */
+    const char *stdin_encoding;
+    size_t stdin_encoding_len;
 };
 
 /* Optional fields of iii_cmd_background() */
 struct iii_cmd_background_options {
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
+    const char *cwd;
+    size_t cwd_len;
+    /* Variables added to the sandbox's own */
+    const struct iii_pair *env;
+    size_t env_count;
+    /* User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's */
+    const char *user;
+    size_t user_len;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
 };
@@ -1438,6 +2070,9 @@ struct iii_exec_start_options {
     /* Variables added to the sandbox's own */
     const struct iii_pair *env;
     size_t env_count;
+    /* User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's */
+    const char *user;
+    size_t user_len;
     /* Timeout, seconds; default: none */
     const int64_t *timeout;
     /* Keep standard input open for exec::input */
@@ -1482,7 +2117,7 @@ struct iii_queue_submit_options {
     const int64_t *max_retries;
     /* Whether a non-zero exit code is a failure, too: retried, then a dead letter */
     const bool *retry_on_exit;
-    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
@@ -1501,6 +2136,10 @@ struct iii_fs_list_options {
     /* Folder; default: III_WORKSPACE_DIR */
     const char *path;
     size_t path_len;
+    /* Maximum number of entries (moved into 0 to 100000) */
+    const int64_t *limit;
+    /* Entries to skip */
+    const int64_t *offset;
 };
 
 /* Optional fields of iii_fs_search() */
@@ -1538,6 +2177,38 @@ struct iii_fs_rmdir_options {
     /* One path, instead of paths */
     const char *path;
     size_t path_len;
+};
+
+/* Optional fields of iii_fs_watch() */
+struct iii_fs_watch_options {
+    /* Folder to watch */
+    const char *path;
+    size_t path_len;
+    /* Also the folders below it */
+    const bool *recursive;
+    /* Globs of what is left out, separated by commas: names (node_modules,.git,*.pyc), or with a slash paths below
+     * the folder */
+    const char *exclude;
+    size_t exclude_len;
+};
+
+/* Optional fields of iii_fs_sign() */
+struct iii_fs_sign_options {
+    /* get: the URL downloads; put: it uploads: get, put */
+    const char *method;
+    size_t method_len;
+    /* How long the URL is valid, seconds */
+    const int64_t *ttl;
+    /* Whether the first request uses it up */
+    const bool *once;
+    /* Longest body of an upload, bytes */
+    const int64_t *max_bytes;
+    /* Content-Type that the upload must have */
+    const char *content_type;
+    size_t content_type_len;
+    /* Download the file or folder as an archive of this format: tar, tar.gz, tar.zst, zip */
+    const char *format;
+    size_t format_len;
 };
 
 /* Optional fields of iii_proc_kill() */
@@ -1703,13 +2374,13 @@ struct iii_context_create_options {
 
 /* Optional fields of iii_context_execute() */
 struct iii_context_execute_options {
-    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
 };
 
 /* Optional fields of iii_context_execute_stream() */
 struct iii_context_execute_stream_options {
-    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
 };
 
@@ -1720,6 +2391,16 @@ struct iii_port_expose_options {
     /* Protocol: tcp, udp */
     const char *protocol;
     size_t protocol_len;
+};
+
+/* Optional fields of iii_preview_open() */
+struct iii_preview_open_options {
+    /* Whether anyone who can reach this server may open it; remembered */
+    const bool *public_;
+    /* Whether the server inside sees Host and Origin as localhost:port; remembered */
+    const bool *rewrite_host;
+    /* How long the signed link and its cookie are valid, seconds */
+    const int64_t *ttl;
 };
 
 /* Optional fields of iii_proxy_request() */
@@ -1768,11 +2449,29 @@ struct iii_token_create_options {
      * id */
     const char *tenant;
     size_t tenant_len;
+    /* The one sandbox that it is for: id, or name; its tenant is the token's; default: all of its tenant */
+    const char *sandbox;
+    size_t sandbox_len;
+    /* What it may call: groups (exec, files) and ids of operations; default: all of its role */
+    const char *const *operations;
+    size_t operations_count;
     /* Expiry, milliseconds since the epoch; default: never */
     const int64_t *expires;
-    /* Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited;
-     * default: none; JSON text */
+    /* Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, webhooks, diskMb, requestsPerMinute. Missing
+     * ones are unlimited; default: none; JSON text */
     const char *quota;
+};
+
+/* Optional fields of iii_ssh_key_add() */
+struct iii_ssh_key_add_options {
+    /* What to call it; default: the comment in the key */
+    const char *name;
+    size_t name_len;
+    /* The one sandbox that it opens: id, or name; default: all of its tenant */
+    const char *sandbox;
+    size_t sandbox_len;
+    /* Expiry, milliseconds since the epoch; default: never */
+    const int64_t *expires;
 };
 
 /* Optional fields of iii_event_history() */
@@ -1851,6 +2550,83 @@ struct iii_alert_history_options {
     const int64_t *limit;
 };
 
+/* Optional fields of iii_webhook_create() */
+struct iii_webhook_create_options {
+    /* Patterns of topics, * matches any text: sandbox.* */
+    const char *const *events;
+    size_t events_count;
+    /* Only events of this sandbox */
+    const char *sandbox_id;
+    size_t sandbox_id_len;
+    /* Only events of sandboxes with these pairs of metadata */
+    const struct iii_pair *metadata;
+    size_t metadata_count;
+    /* Text for people */
+    const char *description;
+    size_t description_len;
+    /* Whether it gets events; those that wait stay */
+    const bool *enabled;
+};
+
+/* Optional fields of iii_webhook_list() */
+struct iii_webhook_list_options {
+    /* Only webhooks for events of this sandbox */
+    const char *sandbox_id;
+    size_t sandbox_id_len;
+};
+
+/* Optional fields of iii_webhook_update() */
+struct iii_webhook_update_options {
+    /* https:// address that receives POST requests; http:// if III_WEBHOOK_PLAIN allows it */
+    const char *url;
+    size_t url_len;
+    /* Patterns of topics, * matches any text: sandbox.* */
+    const char *const *events;
+    size_t events_count;
+    /* Only events of this sandbox */
+    const char *sandbox_id;
+    size_t sandbox_id_len;
+    /* Only events of sandboxes with these pairs of metadata */
+    const struct iii_pair *metadata;
+    size_t metadata_count;
+    /* Text for people */
+    const char *description;
+    size_t description_len;
+    /* Whether it gets events; those that wait stay */
+    const bool *enabled;
+};
+
+/* Optional fields of iii_webhook_rotate() */
+struct iii_webhook_rotate_options {
+    /* How long the former secret also signs, seconds */
+    const int64_t *overlap;
+};
+
+/* Optional fields of iii_webhook_deliveries() */
+struct iii_webhook_deliveries_options {
+    /* Which: pending, dead, or all: pending, dead, all */
+    const char *status;
+    size_t status_len;
+    /* At most this many */
+    const int64_t *limit;
+    /* Skip this many */
+    const int64_t *offset;
+};
+
+/* Optional fields of iii_webhook_purge() */
+struct iii_webhook_purge_options {
+    /* Which: pending, dead, or all: pending, dead, all */
+    const char *status;
+    size_t status_len;
+};
+
+/* Optional fields of iii_webhook_retry() */
+struct iii_webhook_retry_options {
+    /* The one to retry; default: every dead letter */
+    const char *delivery_id;
+    size_t delivery_id_len;
+};
+
 /* Optional fields of iii_egress_set() */
 struct iii_egress_set_options {
     /* Action when no rule matches: allow, deny */
@@ -1863,16 +2639,18 @@ struct iii_egress_set_options {
 
 /* Optional fields of iii_network_create() */
 struct iii_network_create_options {
-    /* Driver; default: bridge */
+    /* Driver; there is one; default: bridge */
     const char *driver;
     size_t driver_len;
 };
 
 /* Optional fields of iii_volume_create() */
 struct iii_volume_create_options {
-    /* Accepted for compatibility; there is one kind */
+    /* Driver; there is one; default: local */
     const char *driver;
     size_t driver_len;
+    /* Size, MB, at most III_MAX_DISK; III_VOLUME_MB when it is not given */
+    const int64_t *size_mb;
 };
 
 /* Optional fields of iii_volume_attach() */
@@ -1883,6 +2661,7 @@ struct iii_volume_attach_options {
 
 typedef int iii_exec_stream_chunk_fn(const struct iii_exec_stream_chunk *event, void *arg);
 typedef int iii_exec_output_event_fn(const struct iii_exec_output_event *event, void *arg);
+typedef int iii_file_event_fn(const struct iii_file_event *event, void *arg);
 typedef int iii_image_event_fn(const struct iii_image_event *event, void *arg);
 typedef int iii_context_event_fn(const struct iii_context_event *event, void *arg);
 typedef int iii_log_event_fn(const struct iii_log_event *event, void *arg);
@@ -1892,44 +2671,63 @@ typedef int iii_sandbox_event_fn(const struct iii_sandbox_event *event, void *ar
 /* Clients */
 
 struct iii_config {
-    const char *base_url; /* NULL: http://localhost:3111 */
-    const char *token;    /* NULL: none */
-    const char *ca_file;  /* PEM certificates to trust instead of the system's; NULL: the system's */
+    const char *base_url; /* NULL: III_SANDBOX_URL, otherwise http://localhost:3111 */
+    const char *token;    /* NULL: III_SANDBOX_TOKEN, otherwise III_AUTH_TOKEN; "": none */
+    const char *ca_file;  /* PEM certificates to trust instead of the system's; NULL: III_CA_CERT; "": the system's */
     int timeout_ms;  /* longest time for one answer; 0: 30000, negative: no limit. Streams and long calls have none */
     int max_retries; /* how often a call that may be sent twice is sent again; 0: 2, negative: never */
 };
 
-/* config may be NULL. Makes no connection yet. */
+/* config may be NULL: all from the environment. Makes no connection yet. */
 III_API int iii_client_new(const struct iii_config *config, iii_client **ret, struct iii_error *err);
-III_API void iii_client_free(iii_client *client); /* after its sandboxes and terminals; NULL is fine */
+III_API void iii_client_free(iii_client *client); /* its sandboxes may be used further; NULL is fine */
 III_API void iii_free(const void *result);        /* any `ret` of a call; NULL is fine */
 
-/* Sandboxes */
+/* Sandboxes. Here a client that is NULL stands for the server of the environment. */
 
 /* Creates and starts one. options may be NULL; without an image and a template: the server's default image,
  * python. */
 III_API int iii_create(iii_client *client, const struct iii_sandbox_create_options *options, iii_sandbox **ret,
                        struct iii_error *err);
-/* Asks the server for a sandbox. */
-III_API int iii_open(iii_client *client, const char *id, iii_sandbox **ret, struct iii_error *err);
+/* Finds a sandbox by its id, its name or the beginning of its id. */
+III_API int iii_connect(iii_client *client, const char *id_or_name, iii_sandbox **ret, struct iii_error *err);
+/* The sandbox of this name, awake if it was paused or stopped; or a new one, for which the options are. However many
+ * ask at once, all get the same. The end of a III_AUTO_SANDBOX does not kill it. */
+III_API int iii_connect_or_create(iii_client *client, const char *name,
+                                  const struct iii_sandbox_create_options *options, iii_sandbox **ret,
+                                  struct iii_error *err);
+/* A new sandbox as a snapshot has it. name may be NULL. */
+III_API int iii_from_snapshot(iii_client *client, const char *snapshot_id, const char *name, iii_sandbox **ret,
+                              struct iii_error *err);
 /* A handle for an id, without asking. */
 III_API int iii_handle(iii_client *client, const char *id, iii_sandbox **ret, struct iii_error *err);
 
+/* New sandboxes with the files and configuration of this one. name may be NULL; ret of iii_forks() is an array of count
+ * elements, of which a failure leaves none. */
+III_API int iii_clone(const iii_sandbox *sandbox, const char *name, iii_sandbox **ret, struct iii_error *err);
+III_API int iii_fork(const iii_sandbox *sandbox, iii_sandbox **ret, struct iii_error *err);
+III_API int iii_forks(const iii_sandbox *sandbox, size_t count, iii_sandbox **ret, struct iii_error *err);
+
 III_API const char *iii_sandbox_id(const iii_sandbox *sandbox);
 III_API iii_client *iii_sandbox_client(const iii_sandbox *sandbox);
-/* As of the last answer that described it: iii_create(), iii_open() or iii_refresh(). NULL for a mere handle. */
+/* As of the last answer that described it. NULL for a mere handle. */
 III_API const struct iii_sandbox_info *iii_sandbox_details(const iii_sandbox *sandbox);
 III_API int iii_refresh(iii_sandbox *sandbox, struct iii_error *err);
+
+/* A link that opens a web server on this port of the sandbox in a browser. On a server with tokens it works once, and
+ * becomes a cookie of that browser; iii_preview_open() has more. */
+III_API int iii_get_url(const iii_sandbox *sandbox, int port, char **ret, struct iii_error *err);
 
 /* Kills the sandbox and frees the handle, also after a failure. */
 III_API int iii_close(iii_sandbox *sandbox, struct iii_error *err);
 /* Frees the handle only: the sandbox lives on. NULL is fine. */
 III_API void iii_release(iii_sandbox *sandbox);
-/* From now on the end of a III_AUTO_SANDBOX only frees the handle. */
+/* From now on the end of a III_AUTO_SANDBOX only frees the handle. So it is from the beginning for those that
+ * iii_connect() and iii_connect_or_create() give. */
 III_API void iii_keep(iii_sandbox *sandbox);
 
-/* Variables that are cleaned up at the end of their scope: III_AUTO_SANDBOX iii_sandbox *box = NULL; kills the sandbox.
- * Declare a client before what uses it. */
+/* Variables that are cleaned up at the end of their scope: III_AUTO_SANDBOX iii_sandbox *box = NULL; kills the sandbox
+ * that it created. */
 III_API void iii_auto_sandbox(iii_sandbox **sandbox);
 III_API void iii_auto_client(iii_client **client);
 III_API void iii_auto_tty(iii_tty **tty);
@@ -1939,15 +2737,107 @@ III_API void iii_auto_result(void *result); /* a pointer to any pointer that a c
 #define III_AUTO_TTY     __attribute__((cleanup(iii_auto_tty)))
 #define III_AUTO         __attribute__((cleanup(iii_auto_result)))
 
-/* Runs a shell line and waits for its end, at most timeout_s seconds (0: the server's own limit). */
-III_API int iii_exec(const iii_sandbox *sandbox, const char *line, int timeout_s, struct iii_exec_result **ret,
-                     struct iii_error *err);
-/* Runs a shell line; on_event gets its output as it comes, at last an event "exit" with the code as text. A callback
- * that returns anything but 0 leaves the stream, which kills the command; the call then returns 0. */
-III_API int iii_exec_stream(const iii_sandbox *sandbox, const char *line, iii_exec_stream_chunk_fn *on_event, void *arg,
+/* Commands */
+
+/* A piece of output as it comes. Anything but 0 leaves: the command is killed, code goes on; the call then returns 0,
+ * with what came so far. */
+typedef int iii_output_fn(const char *data, size_t size, void *arg);
+
+struct iii_exec_options {
+    const struct iii_pair *env; /* beside those of the sandbox; III_ENV() */
+    size_t env_count;
+    const char *user;   /* a name or uid inside the sandbox, or with a group name:group; NULL: the image's */
+    const char *cwd;    /* NULL: that of the sandbox */
+    int timeout_s;      /* 0: the server's own limit */
+    const void *stdin_; /* at most 1 MiB; NULL: empty */
+    size_t stdin_size;  /* 0: up to the NUL */
+    iii_output_fn *on_stdout, *on_stderr; /* the result has the output, too: its first 10 MiB */
+    void *arg;
+    bool check; /* another exit code than 0 is III_COMMAND */
+};
+
+/* Runs a shell line, or a command, and waits for its end. options may be NULL. A command that takes too long is
+ * III_TIMED_OUT; then, and with III_COMMAND, *ret has its output. */
+III_API int iii_exec(const iii_sandbox *sandbox, const char *line, const struct iii_exec_options *options,
+                     struct iii_exec_result **ret, struct iii_error *err);
+III_API int iii_exec_command(const iii_sandbox *sandbox, struct iii_command command,
+                             const struct iii_exec_options *options, struct iii_exec_result **ret,
+                             struct iii_error *err);
+
+enum iii_exit {
+    III_EXITED,
+    III_KILLED, /* by the result's signal; its exit code is 128 and the number */
+    III_OUT_OF_TIME,
+    III_OUT_OF_MEMORY,
+};
+/* How a command ended. */
+III_API enum iii_exit iii_exit_of(const struct iii_exec_result *result);
+
+/* Code */
+
+typedef int iii_rich_result_fn(const struct iii_rich_result *result, void *arg);
+
+struct iii_code_options {
+    const char *language;   /* NULL: python */
+    const char *context_id; /* of iii_context_create(); NULL: the sandbox's own context of the language */
+    int timeout_s;          /* code that takes longer is interrupted; 0: the server's own limit. For contexts only */
+    iii_output_fn *on_stdout, *on_stderr; /* the result has the output, too */
+    iii_rich_result_fn *on_result;        /* as of iii_output_fn */
+    void *arg;
+};
+
+/* Runs code where the variables of earlier calls still are: in the sandbox's own context of python or javascript, or in
+ * that of the options. typescript, go and bash start anew each time. An error of the code is no failure of the call:
+ * see error_name. options may be NULL. */
+III_API int iii_run_code(const iii_sandbox *sandbox, const char *code, const struct iii_code_options *options,
+                         struct iii_context_result **ret, struct iii_error *err);
+/* The value of the code's last line as text, as long as the result lives; NULL when there is none. */
+III_API const char *iii_code_text(const struct iii_context_result *result);
+
+/* Files of any size and bytes, as they are. Paths are absolute or below the workspace. */
+
+/* Puts at most size bytes into buf. Their count; 0: that was all; negative: -errno. */
+typedef int64_t iii_source_fn(void *buf, size_t size, void *arg);
+/* Takes all bytes. 0: go on; negative: -errno; positive: enough, the call returns 0. */
+typedef int iii_sink_fn(const void *data, size_t size, void *arg);
+/* total: -1 while nobody knows it. */
+typedef void iii_progress_fn(int64_t done, int64_t total, void *arg);
+
+struct iii_upload_options {
+    const char *mode;   /* octal digits; NULL: that of the old file, or 0644 */
+    const char *format; /* "tar": unpack an archive into the folder at path; NULL: a file */
+    const char
+        *if_match; /* write only over this version: the etag of an earlier answer; else III_PRECONDITION_FAILED */
+    bool is_new;   /* write only a new file; else III_PRECONDITION_FAILED */
+    int64_t
+        size; /* how much the source is asked for, no less and no more; 0: all it has. iii_upload_fd() asks the file */
+    iii_progress_fn *on_progress;
+    void *progress_arg;
+};
+
+struct iii_download_options {
+    const char *format;     /* "tar": a folder as an archive; NULL: a file */
+    const char *if_match;   /* read only this version; else III_PRECONDITION_FAILED */
+    int64_t offset, length; /* of the first byte, and how many; length 0: up to the end */
+    iii_progress_fn *on_progress;
+    void *progress_arg;
+};
+
+/* The file is in place, with the folders above it, when all bytes have arrived. options and ret may be NULL. */
+III_API int iii_upload(const iii_sandbox *sandbox, const char *path, iii_source_fn *source, void *arg,
+                       const struct iii_upload_options *options, struct iii_file_content **ret, struct iii_error *err);
+III_API int iii_upload_fd(const iii_sandbox *sandbox, const char *path, int fd,
+                          const struct iii_upload_options *options, struct iii_file_content **ret,
+                          struct iii_error *err);
+/* *ret: path, size of what was read, and of a file its mode and etag. options and ret may be NULL. */
+III_API int iii_download(const iii_sandbox *sandbox, const char *path, iii_sink_fn *sink, void *arg,
+                         const struct iii_download_options *options, struct iii_file_content **ret,
+                         struct iii_error *err);
+III_API int iii_download_fd(const iii_sandbox *sandbox, const char *path, int fd,
+                            const struct iii_download_options *options, struct iii_file_content **ret,
                             struct iii_error *err);
 
-/* Any bytes, to and from a file. *ret is freed with iii_free(). */
+/* Bytes in memory. *ret is freed with iii_free(); a NUL that *ret_size does not count follows it. */
 III_API int iii_write_file(const iii_sandbox *sandbox, const char *path, const void *data, size_t size,
                            struct iii_error *err);
 III_API int iii_read_file(const iii_sandbox *sandbox, const char *path, unsigned char **ret, size_t *ret_size,
@@ -1993,9 +2883,25 @@ III_API int iii_sandbox_kill(const iii_sandbox *sandbox, struct iii_success **re
 III_API int iii_sandbox_pause(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
 /* Resume a paused sandbox */
 III_API int iii_sandbox_resume(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
+/* End the processes of a sandbox; its files and settings are kept */
+III_API int iii_sandbox_stop(const iii_sandbox *sandbox, const struct iii_sandbox_stop_options *options,
+                             struct iii_sandbox_info **ret, struct iii_error *err);
+/* Start a stopped or hibernated sandbox again, or resume a paused one */
+III_API int iii_sandbox_start(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
+/* Stop a sandbox and start it again with its files */
+III_API int iii_sandbox_restart(const iii_sandbox *sandbox, const struct iii_sandbox_restart_options *options,
+                                struct iii_sandbox_info **ret, struct iii_error *err);
+/* Save memory and files of a sandbox to disk and end it; a start continues its processes */
+III_API int iii_sandbox_hibernate(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
+/* Change what a sandbox does when it expires, when it is idle and when it is called asleep */
+III_API int iii_sandbox_policy(const iii_sandbox *sandbox, const struct iii_sandbox_policy_options *options,
+                               struct iii_sandbox_info **ret, struct iii_error *err);
 /* Set the expiry of a sandbox */
 III_API int iii_sandbox_renew(const iii_sandbox *sandbox, int64_t expires_at, struct iii_sandbox_info **ret,
                               struct iii_error *err);
+/* Change the limits of a sandbox while it runs; its disk only grows */
+III_API int iii_sandbox_resize(const iii_sandbox *sandbox, const struct iii_sandbox_resize_options *options,
+                               struct iii_sandbox_info **ret, struct iii_error *err);
 /* Change the metadata of a sandbox: keys are removed, then pairs are set */
 III_API int iii_sandbox_label(const iii_sandbox *sandbox, const struct iii_sandbox_label_options *options,
                               struct iii_sandbox_info **ret, struct iii_error *err);
@@ -2100,6 +3006,14 @@ III_API int iii_fs_rmdir(const iii_sandbox *sandbox, const struct iii_fs_rmdir_o
 /* Change the mode of a file */
 III_API int iii_fs_chmod(const iii_sandbox *sandbox, const char *path, const char *mode, struct iii_success **ret,
                          struct iii_error *err);
+/* Changes of the files below a folder, as they occur; the first event is ready */
+III_API int iii_fs_watch(const iii_sandbox *sandbox, const struct iii_fs_watch_options *options,
+                         iii_file_event_fn *on_event, void *arg, struct iii_error *err);
+/* Get a URL that downloads or uploads one file without a token, until it expires */
+III_API int iii_fs_sign(const iii_sandbox *sandbox, const char *path, const struct iii_fs_sign_options *options,
+                        struct iii_file_url **ret, struct iii_error *err);
+/* Replace the key that signs links: every file URL, preview link and preview cookie made before ends */
+III_API int iii_link_rotate(iii_client *client, struct iii_success **ret, struct iii_error *err);
 /* Get one variable */
 III_API int iii_env_get(const iii_sandbox *sandbox, const char *key, struct iii_env_value **ret, struct iii_error *err);
 /* Set variables */
@@ -2167,7 +3081,11 @@ III_API int iii_image_pull(iii_client *client, const char *image, struct iii_ima
 /* Pull an image from its registry; with Accept: text/event-stream the progress is streamed: each event as it comes */
 III_API int iii_image_pull_events(iii_client *client, const char *image, iii_image_event_fn *on_event, void *arg,
                                   struct iii_error *err);
-/* Remove an image; the name is percent-encoded. Running sandboxes of it continue */
+/* Check the stored signature of an image against the policy again; 403 when the policy denies the image */
+III_API int iii_image_verify(iii_client *client, const char *name, struct iii_image_verification **ret,
+                             struct iii_error *err);
+/* Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running
+ * sandboxes of it continue */
 III_API int iii_image_delete(iii_client *client, const char *name, struct iii_deleted **ret, struct iii_error *err);
 /* Take a snapshot */
 III_API int iii_snapshot_create(const iii_sandbox *sandbox, const struct iii_snapshot_create_options *options,
@@ -2244,6 +3162,9 @@ III_API int iii_port_list(const iii_sandbox *sandbox, struct iii_port_list **ret
 /* Stop exposing a port, for every protocol */
 III_API int iii_port_unexpose(const iii_sandbox *sandbox, int64_t container_port, struct iii_port_removed **ret,
                               struct iii_error *err);
+/* Get the preview address of a port, and a signed link to it */
+III_API int iii_preview_open(const iii_sandbox *sandbox, int64_t port, const struct iii_preview_open_options *options,
+                             struct iii_preview **ret, struct iii_error *err);
 /* Send an HTTP request to an exposed port */
 III_API int iii_proxy_request(const iii_sandbox *sandbox, int64_t port, const struct iii_proxy_request_options *options,
                               struct iii_proxy_reply **ret, struct iii_error *err);
@@ -2270,6 +3191,15 @@ III_API int iii_token_get(iii_client *client, const char *token_id, struct iii_t
 III_API int iii_token_revoke(iii_client *client, const char *token_id, struct iii_token **ret, struct iii_error *err);
 /* Give a token a new secret; the old one is revoked */
 III_API int iii_token_rotate(iii_client *client, const char *token_id, struct iii_token **ret, struct iii_error *err);
+/* Let a public key log in by SSH, with the rights of the calling token */
+III_API int iii_ssh_key_add(iii_client *client, const char *public_key, const struct iii_ssh_key_add_options *options,
+                            struct iii_ssh_key **ret, struct iii_error *err);
+/* List SSH keys */
+III_API int iii_ssh_key_list(iii_client *client, struct iii_ssh_key_list **ret, struct iii_error *err);
+/* Delete an SSH key and end the connections that it opened */
+III_API int iii_ssh_key_delete(iii_client *client, const char *key_id, struct iii_deleted **ret, struct iii_error *err);
+/* Where the server listens for SSH, if it does */
+III_API int iii_ssh_info(iii_client *client, struct iii_ssh_info **ret, struct iii_error *err);
 /* Past events, newest first */
 III_API int iii_event_history(iii_client *client, const struct iii_event_history_options *options,
                               struct iii_event_page **ret, struct iii_error *err);
@@ -2306,6 +3236,41 @@ III_API int iii_alert_delete(iii_client *client, const char *alert_id, struct ii
 /* Alerts that fired, newest first */
 III_API int iii_alert_history(const iii_sandbox *sandbox, const struct iii_alert_history_options *options,
                               struct iii_alert_event_page **ret, struct iii_error *err);
+/* Send events to a URL; only this response and that of a rotation have the secret */
+III_API int iii_webhook_create(iii_client *client, const char *url, const struct iii_webhook_create_options *options,
+                               struct iii_webhook **ret, struct iii_error *err);
+/* List webhooks */
+III_API int iii_webhook_list(iii_client *client, const struct iii_webhook_list_options *options,
+                             struct iii_webhook_list **ret, struct iii_error *err);
+/* Get one webhook */
+III_API int iii_webhook_get(iii_client *client, const char *webhook_id, struct iii_webhook **ret,
+                            struct iii_error *err);
+/* Change the given settings of a webhook; enabled: true ends a disablement */
+III_API int iii_webhook_update(iii_client *client, const char *webhook_id,
+                               const struct iii_webhook_update_options *options, struct iii_webhook **ret,
+                               struct iii_error *err);
+/* Delete a webhook with all messages that wait */
+III_API int iii_webhook_delete(iii_client *client, const char *webhook_id, struct iii_deleted **ret,
+                               struct iii_error *err);
+/* Send one message webhook.test now, without retries, and report the outcome */
+III_API int iii_webhook_test(iii_client *client, const char *webhook_id, struct iii_webhook_test **ret,
+                             struct iii_error *err);
+/* Give a webhook a new secret; messages are signed with both until the overlap ends */
+III_API int iii_webhook_rotate(iii_client *client, const char *webhook_id,
+                               const struct iii_webhook_rotate_options *options, struct iii_webhook **ret,
+                               struct iii_error *err);
+/* Messages of a webhook that wait, and dead letters; delivered ones are not kept */
+III_API int iii_webhook_deliveries(iii_client *client, const char *webhook_id,
+                                   const struct iii_webhook_deliveries_options *options,
+                                   struct iii_webhook_delivery_page **ret, struct iii_error *err);
+/* Remove the dead letters of a webhook, or also what waits */
+III_API int iii_webhook_purge(iii_client *client, const char *webhook_id,
+                              const struct iii_webhook_purge_options *options, struct iii_webhook_purged **ret,
+                              struct iii_error *err);
+/* Send a dead letter again, or all of them */
+III_API int iii_webhook_retry(iii_client *client, const char *webhook_id,
+                              const struct iii_webhook_retry_options *options, struct iii_webhook_retried **ret,
+                              struct iii_error *err);
 /* What the sandbox may connect to */
 III_API int iii_egress_get(const iii_sandbox *sandbox, struct iii_egress_policy **ret, struct iii_error *err);
 /* Change what the sandbox may connect to; open connections that the new policy denies are closed */

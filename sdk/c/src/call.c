@@ -202,6 +202,8 @@ int iii_call_run(struct call *c, const struct table_type *type, void **ret, stru
         void *result = NULL;
         e = value ? iii_table_decode(type, value, &result, &c->error)
                   : iii_fail(&c->error, III_PROTOCOL, 0, "the answer is not JSON: %s", why.text);
+        if (e != 0)
+            iii_client_name_address(c->client, &c->error);
         if (ret)
             *ret = result;
         else
@@ -211,17 +213,22 @@ int iii_call_run(struct call *c, const struct table_type *type, void **ret, stru
     return end(c, body, e, err);
 }
 
+int iii_call_failed(const char *what, const struct iii_exec_result *result, struct iii_error *err)
+{
+    const char *said = *result->stderr_ ? result->stderr_ : result->stdout_;
+    size_t size = strlen(said);
+    while (size > 0 && said[size - 1] == '\n')
+        size--;
+    return iii_fail(err, III_COMMAND, 200, "%s failed: exit code %" PRId64 ": %.*s", what, result->exit_code, (int)size,
+                    said);
+}
+
 int iii_call_command_run(struct call *c, const char *what, struct iii_exec_result **ret, struct iii_error *err)
 {
     struct iii_exec_result *result = NULL;
     int e = iii_call_run(c, &iii_type_exec_result, (void **)&result, err);
     if (e == 0 && result->exit_code != 0) {
-        const char *said = *result->stderr_ ? result->stderr_ : result->stdout_;
-        size_t size = strlen(said);
-        while (size > 0 && said[size - 1] == '\n')
-            size--;
-        e = iii_fail(err, III_COMMAND, 200, "%s failed: exit code %" PRId64 ": %.*s", what, result->exit_code,
-                     (int)size, said);
+        e = iii_call_failed(what, result, err);
         iii_free(result);
         result = NULL;
     }
@@ -232,25 +239,56 @@ int iii_call_command_run(struct call *c, const char *what, struct iii_exec_resul
     return e;
 }
 
+int iii_call_no_answer(struct call *c, struct iii_error *err)
+{
+    char *body = NULL;
+    int e = finish(c, &body);
+    if (e == 0)
+        e = iii_http_send(c->client, &c->request, NULL, &c->error);
+    return end(c, body, e, err);
+}
+
 struct events {
-    const struct table_type *type;
-    iii_event_fn *on_event;
+    iii_json_fn *on_json;
     void *arg;
 };
 
 static int on_data(const char *data, size_t size, void *arg, struct iii_error *err)
 {
     const struct events *s = arg;
-    void *event = NULL;
     json_error_t why;
     json_t *value = json_loadb(data, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
 
     if (!value)
         return iii_fail(err, III_PROTOCOL, 0, "an event is not JSON: %s", why.text);
-    int e = iii_table_decode(s->type, value, &event, err);
+    int e = s->on_json(value, s->arg, err);
+    json_decref(value);
+    return e;
+}
+
+int iii_call_events(struct call *c, iii_json_fn *on_json, void *arg, struct iii_error *err)
+{
+    struct events events = { on_json, arg };
+    c->request.on_data = on_data;
+    c->request.arg = &events;
+    return iii_call_no_answer(c, err);
+}
+
+struct typed {
+    const struct table_type *type;
+    iii_event_fn *on_event;
+    void *arg;
+};
+
+static int on_typed(json_t *value, void *arg, struct iii_error *err)
+{
+    const struct typed *t = arg;
+    void *event = NULL;
+
+    int e = iii_table_decode(t->type, json_incref(value), &event, err);
     if (e != 0)
         return e;
-    bool leave = s->on_event(event, s->arg) != 0;
+    bool leave = t->on_event(event, t->arg) != 0;
     iii_free(event);
     return leave ? SINK_LEAVE : 0;
 }
@@ -258,15 +296,8 @@ static int on_data(const char *data, size_t size, void *arg, struct iii_error *e
 int iii_call_stream(struct call *c, const struct table_type *type, iii_event_fn *on_event, void *arg,
                     struct iii_error *err)
 {
-    struct events events = { type, on_event, arg };
-    char *body = NULL;
-
-    int e = finish(c, &body);
-    if (e == 0 && !on_event)
-        e = iii_fail(&c->error, III_ARGUMENT, 0, "on_event is NULL");
-    c->request.on_data = on_data;
-    c->request.arg = &events;
-    if (e == 0)
-        e = iii_http_send(c->client, &c->request, NULL, &c->error);
-    return end(c, body, e, err);
+    struct typed typed = { type, on_event, arg };
+    if (!on_event && !is_bad(c))
+        iii_fail(&c->error, III_ARGUMENT, 0, "on_event is NULL");
+    return iii_call_events(c, on_typed, &typed, err);
 }

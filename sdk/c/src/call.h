@@ -17,6 +17,8 @@ struct call {
 };
 
 typedef int iii_event_fn(const void *event, void *arg);
+/* As iii_data_fn; the event is borrowed. */
+typedef int iii_json_fn(json_t *event, void *arg, struct iii_error *err);
 
 struct call iii_call(iii_client *client, const char *method, unsigned flags);
 /* The template's {names} are replaced by the texts that follow; NULL ends them. */
@@ -39,7 +41,11 @@ void iii_call_objects(struct call *c, const char *name, enum table_place place, 
 
 /* Send it. All end the call, whatever happens. */
 int iii_call_run(struct call *c, const struct table_type *type, void **ret, struct iii_error *err);
+int iii_call_no_answer(struct call *c, struct iii_error *err); /* of which nothing is left when it ends */
+int iii_call_events(struct call *c, iii_json_fn *on_json, void *arg, struct iii_error *err);
 /* Of a command called what: an exit code other than 0 is III_COMMAND, and there is no result. */
 int iii_call_command_run(struct call *c, const char *what, struct iii_exec_result **ret, struct iii_error *err);
 int iii_call_stream(struct call *c, const struct table_type *type, iii_event_fn *on_event, void *arg,
                     struct iii_error *err);
+/* III_COMMAND, of a command called what. */
+int iii_call_failed(const char *what, const struct iii_exec_result *result, struct iii_error *err);

@@ -1,32 +1,22 @@
+/* One request by libcurl, tried again while that may help. An answer that is not 2xx is collected as the reason of the
+ * failure; one that is goes, as it comes, to the events of a stream, to the sink of a download, or into memory. Handles
+ * are kept with their connections and are for one call at a time, so that a callback may make calls of its own. */
 #include "http.h"
 
-#include <pthread.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "sse.h"
 #include "table.h"
 
-#define DEFAULT_URL        "http://localhost:3111"
-#define DEFAULT_TIMEOUT_MS 30000
-#define DEFAULT_RETRIES    2
 #define CONNECT_TIMEOUT_MS 10000L
 #define KEEPALIVE_S        30L
 #define FIRST_PAUSE_MS     100
 #define LONGEST_PAUSE_MS   5000
 #define ANSWER_MAX         ((size_t)512 << 20) /* a server must not fill the memory */
-#define IDLE_MAX           8                   /* connections that are kept for later */
-
-struct iii_client {
-    char *base_url, *token, *ca_file;
-    int timeout_ms, max_retries;
-    pthread_mutex_t lock; /* of the idle handles: a callback of one call may make another, and so may other threads */
-    CURL *idle[IDLE_MAX];
-    int idle_count;
-};
 
 /* What comes in during one try. */
 struct incoming {
@@ -38,65 +28,6 @@ struct incoming {
     int code; /* SINK_LEAVE, or why the sink stopped */
     struct iii_error *err;
 };
-
-static char *without_slashes(const char *url)
-{
-    char *copy = strdup(url);
-    for (size_t len = copy ? strlen(copy) : 0; len > 0 && copy[len - 1] == '/'; len--)
-        copy[len - 1] = '\0';
-    return copy;
-}
-
-int iii_client_new(const struct iii_config *config, iii_client **ret, struct iii_error *err)
-{
-    static const struct iii_config none;
-    const struct iii_config *given = config ? config : &none;
-    const char *url = given->base_url ? given->base_url : DEFAULT_URL;
-
-    *ret = NULL;
-    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-        return iii_fail(err, III_ARGUMENT, 0, "base_url \"%s\" does not begin with http:// or https://", url);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return iii_fail(err, III_NO_MEMORY, 0, "libcurl does not start");
-    iii_client *c = calloc(1, sizeof(*c));
-    if (!c)
-        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
-    pthread_mutex_init(&c->lock, NULL);
-    c->base_url = without_slashes(url);
-    c->token = given->token ? strdup(given->token) : NULL;
-    c->ca_file = given->ca_file ? strdup(given->ca_file) : NULL;
-    c->timeout_ms = given->timeout_ms ? given->timeout_ms : DEFAULT_TIMEOUT_MS;
-    c->max_retries = given->max_retries ? given->max_retries : DEFAULT_RETRIES;
-    if (!c->base_url || (given->token && !c->token) || (given->ca_file && !c->ca_file)) {
-        iii_client_free(c);
-        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
-    }
-    *ret = c;
-    return 0;
-}
-
-void iii_client_free(iii_client *c)
-{
-    if (!c)
-        return;
-    while (c->idle_count > 0)
-        curl_easy_cleanup(c->idle[--c->idle_count]);
-    pthread_mutex_destroy(&c->lock);
-    free(c->base_url);
-    free(c->token);
-    free(c->ca_file);
-    free(c);
-}
-
-const char *iii_http_base_url(const iii_client *c)
-{
-    return c->base_url;
-}
-
-const char *iii_http_token(const iii_client *c)
-{
-    return c->token;
-}
 
 static CURL *take_handle(iii_client *c)
 {
@@ -125,7 +56,7 @@ static int common_options(CURL *curl, const iii_client *c, const char *path)
     iii_text_add(&url, path, strlen(path));
     bool bad = url.failed || curl_easy_setopt(curl, CURLOPT_URL, url.data) != CURLE_OK;
     iii_text_done(&url);
-    if (c->ca_file)
+    if (c->ca_file[0])
         bad = bad || curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_file) != CURLE_OK;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -160,15 +91,75 @@ static struct curl_slist *add_header(struct curl_slist *list, bool *bad, const c
 
 static struct curl_slist *headers(const iii_client *c, const struct request *r, bool *bad)
 {
-    struct curl_slist *list = add_header(NULL, bad, "Accept: ", r->on_data ? "text/event-stream" : "application/json");
+    struct curl_slist *list = add_header(NULL, bad, "Accept: ",
+                                         r->on_data                   ? "text/event-stream"
+                                         : r->bytes && r->bytes->sink ? "*/*"
+                                                                      : "application/json");
     list = add_header(list, bad, "Expect:", ""); /* no 100-continue round trip */
-    if (r->body || strcmp(r->method, "POST") == 0)
+    if (r->bytes && r->bytes->source)
+        list = add_header(list, bad, "Content-Type: ", "application/octet-stream");
+    else if (r->body || strcmp(r->method, "POST") == 0)
         list = add_header(list, bad, "Content-Type: ", "application/json");
-    if (c->token)
+    if (c->token[0])
         list = add_header(list, bad, "Authorization: Bearer ", c->token);
     if (r->key)
         list = add_header(list, bad, "Idempotency-Key: ", r->key);
+    for (const struct iii_pair *h = r->bytes ? r->bytes->headers : NULL; h && h->name; h++)
+        list = add_header(list, bad, h->name, h->value);
     return list;
+}
+
+static void moved(struct bytes *b, size_t size)
+{
+    b->done += (int64_t)size;
+    if (b->on_progress)
+        b->on_progress(b->done, b->total, b->progress_arg);
+}
+
+/* Bytes of the request's body. */
+static size_t on_room(char *buf, size_t one, size_t count, void *arg)
+{
+    struct incoming *in = arg;
+    struct bytes *b = in->request->bytes;
+    size_t room = one * count;
+
+    if (b->total >= 0 && (uint64_t)(b->total - b->done) < room)
+        room = (size_t)(b->total - b->done);
+    int64_t size = room > 0 ? b->source(buf, room, b->arg) : 0;
+    if (size < 0 || (uint64_t)size > room)
+        in->code =
+            iii_fail(in->err, III_LOCAL, 0, "the source failed: %s", strerror(size < 0 ? (int)-size : EOVERFLOW));
+    else if (size == 0 && b->done < b->total)
+        in->code = iii_fail(in->err, III_LOCAL, 0, "the source ended after %" PRId64 " of %" PRId64 " bytes", b->done,
+                            b->total);
+    if (in->code != 0)
+        return CURL_READFUNC_ABORT;
+    moved(b, (size_t)size);
+    return (size_t)size;
+}
+
+static void copy_header(CURL *curl, const char *name, char *into, size_t size)
+{
+    struct curl_header *found;
+    if (curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK)
+        snprintf(into, size, "%s", found->value);
+}
+
+/* Bytes of the answer's body. */
+static size_t into_sink(struct incoming *in, const char *data, size_t size)
+{
+    struct bytes *b = in->request->bytes;
+    curl_off_t length = -1;
+
+    if (b->done == 0) {
+        curl_easy_getinfo(in->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+        b->total = length;
+    }
+    int e = b->sink(data, size, b->arg);
+    if (e != 0)
+        in->code = e > 0 ? SINK_LEAVE : iii_fail(in->err, III_LOCAL, 0, "the sink failed: %s", strerror(-e));
+    moved(b, size);
+    return e == 0 ? size : 0;
 }
 
 static size_t on_bytes(char *data, size_t one, size_t count, void *arg)
@@ -183,6 +174,8 @@ static size_t on_bytes(char *data, size_t one, size_t count, void *arg)
         in->code = iii_sse_feed(&in->sse, data, size, in->err);
         return in->code == 0 ? size : 0;
     }
+    if (good && in->request->bytes && in->request->bytes->sink)
+        return into_sink(in, data, size);
     struct text *into = good ? in->answer : &in->failure;
     if (into->size + size > ANSWER_MAX) {
         in->code = iii_fail(in->err, III_PROTOCOL, (int)status, "the answer is longer than %zu bytes", ANSWER_MAX);
@@ -216,7 +209,13 @@ static int set_options(CURL *curl, const iii_client *c, const struct request *r,
     bool limited = !r->is_long && !r->on_data && c->timeout_ms > 0;
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, r->method);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, limited ? (long)c->timeout_ms : 0L);
-    if (r->body || strcmp(r->method, "POST") == 0) {
+    if (r->bytes && r->bytes->source) {
+        curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L); /* an old one may be closed, and the bytes are given once */
+        curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->bytes->total);
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_room);
+        curl_easy_setopt(curl, CURLOPT_READDATA, in);
+    } else if (r->body || strcmp(r->method, "POST") == 0) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(r->body ? strlen(r->body) : 0));
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, r->body ? r->body : "");
     }
@@ -227,10 +226,23 @@ static int set_options(CURL *curl, const iii_client *c, const struct request *r,
 
 static int transport_failure(CURLcode code, const char *detail, struct iii_error *err)
 {
-    int kind = code == CURLE_OPERATION_TIMEDOUT ? III_DEADLINE
-               : code == CURLE_OUT_OF_MEMORY    ? III_NO_MEMORY
-                                                : III_CONNECTION;
-    return iii_fail(err, kind, 0, "%s", detail[0] ? detail : curl_easy_strerror(code));
+    const char *said = detail[0] ? detail : curl_easy_strerror(code);
+
+    switch (code) {
+    case CURLE_OUT_OF_MEMORY:
+        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
+    case CURLE_OPERATION_TIMEDOUT:
+        return iii_fail(err, III_DEADLINE, 0, "%s; a larger timeout_ms waits longer", said);
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return iii_fail(err, III_CONNECTION, 0,
+                        "%s; is a server there? `iii serve` starts one, base_url or III_SANDBOX_URL names another",
+                        said);
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return iii_fail(err, III_CONNECTION, 0, "%s; ca_file or III_CA_CERT names a certificate to trust", said);
+    default:
+        return iii_fail(err, III_CONNECTION, 0, "%s", said);
+    }
 }
 
 /* The outcome of one try. *pause_ms: how long to wait before another; negative when there is no use. */
@@ -246,7 +258,11 @@ static int judge(CURLcode code, struct incoming *in, const char *detail, long *p
     if (in->code != 0)
         return in->code;
     bool good = status >= 200 && status < 300;
-    if (code != CURLE_OK) {
+    if (good && in->request->bytes) {
+        copy_header(in->curl, "ETag", in->request->bytes->etag, sizeof(in->request->bytes->etag));
+        copy_header(in->curl, "X-File-Mode", in->request->bytes->mode, sizeof(in->request->bytes->mode));
+    }
+    if (code != CURLE_OK && status < 400) { /* a server that refuses an upload need not read it to its end */
         if (code != CURLE_OPERATION_TIMEDOUT && code != CURLE_OUT_OF_MEMORY && code != CURLE_WRITE_ERROR && !good)
             *pause_ms = 0;
         return transport_failure(code, detail, in->err);
@@ -304,6 +320,8 @@ int iii_http_send(iii_client *c, const struct request *r, struct text *answer, s
         if (answer)
             answer->size = 0;
         int e = try_once(c, r, answer, &pause_ms, err);
+        if (e != 0 && e != III_LOCAL && (pause_ms < 0 || left <= 0))
+            iii_client_name_address(c, err);
         if (e == 0 || pause_ms < 0 || left <= 0)
             return e;
         left--;

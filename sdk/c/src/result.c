@@ -45,6 +45,21 @@ void iii_free(const void *data)
     free(r);
 }
 
+const char *iii_code_text(const struct iii_context_result *result)
+{
+    const char *text = NULL;
+    size_t i;
+    json_t *one;
+
+    json_array_foreach(json_object_get(result_of(result)->root, "results"), i, one)
+    {
+        const char *type = json_string_value(json_object_get(one, "type"));
+        if (type && strcmp(type, "text") == 0)
+            text = json_string_value(json_object_get(one, "data"));
+    }
+    return text;
+}
+
 static void *more(struct walk *w, size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX - sizeof(struct chunk)) / size)

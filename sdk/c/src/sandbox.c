@@ -1,9 +1,9 @@
-/* Handles of sandboxes, their end with a scope, and the calls that are more comfortable than the generated ones. */
+/* Handles of sandboxes: how they are opened, copied, and end with a scope. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base64.h"
-#include "table.h"
+#include "generated/tables.h"
+#include "http.h"
 
 struct iii_sandbox {
     iii_client *client;
@@ -12,28 +12,38 @@ struct iii_sandbox {
     char id[];
 };
 
+/* A client of the caller, or one of the environment, which the caller's variable ends. */
+static int choose(iii_client **client, iii_client **own, struct iii_error *err)
+{
+    int e = *client ? 0 : iii_client_new(NULL, own, err);
+    if (!*client)
+        *client = *own;
+    return e;
+}
+
 int iii_handle(iii_client *client, const char *id, iii_sandbox **ret, struct iii_error *err)
 {
+    III_AUTO_CLIENT iii_client *own = NULL;
+
     *ret = NULL;
-    if (!client || !id || id[0] == '\0')
-        return iii_fail(err, III_ARGUMENT, 0, "a sandbox needs a client and an id");
+    if (!id || id[0] == '\0')
+        return iii_fail(err, III_ARGUMENT, 0, "a sandbox needs an id");
+    int e = choose(&client, &own, err);
+    if (e != 0)
+        return e;
     iii_sandbox *s = calloc(1, sizeof(*s) + strlen(id) + 1);
     if (!s)
         return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
-    s->client = client;
+    s->client = iii_client_share(client);
     memcpy(s->id, id, strlen(id) + 1);
     *ret = s;
     return 0;
 }
 
-int iii_create(iii_client *client, const struct iii_sandbox_create_options *options, iii_sandbox **ret,
-               struct iii_error *err)
+/* The sandbox that a call described; takes info over. e: how the call ended. */
+static int described(iii_client *client, int e, struct iii_sandbox_info *info, iii_sandbox **ret, struct iii_error *err)
 {
-    struct iii_sandbox_create_options asked = options ? *options : (struct iii_sandbox_create_options){ 0 };
-    struct iii_sandbox_info *info = NULL;
-
     *ret = NULL;
-    int e = iii_sandbox_create(client, &asked, &info, err);
     if (e == 0)
         e = iii_handle(client, info->id, ret, err);
     if (e != 0)
@@ -43,6 +53,130 @@ int iii_create(iii_client *client, const struct iii_sandbox_create_options *opti
     return e;
 }
 
+int iii_create(iii_client *client, const struct iii_sandbox_create_options *options, iii_sandbox **ret,
+               struct iii_error *err)
+{
+    III_AUTO_CLIENT iii_client *own = NULL;
+    struct iii_sandbox_info *info = NULL;
+
+    int e = choose(&client, &own, err);
+    if (e == 0)
+        e = iii_sandbox_create(client, options, &info, err);
+    return described(client, e, info, ret, err);
+}
+
+int iii_connect(iii_client *client, const char *id_or_name, iii_sandbox **ret, struct iii_error *err)
+{
+    iii_sandbox *asked = NULL;
+    struct iii_sandbox_info *info = NULL;
+
+    *ret = NULL;
+    int e = iii_handle(client, id_or_name, &asked, err);
+    if (e != 0)
+        return e;
+    e = iii_sandbox_get(asked, &info, err);
+    e = described(asked->client, e, info, ret, err);
+    iii_release(asked);
+    if (e == 0)
+        iii_keep(*ret);
+    return e;
+}
+
+int iii_connect_or_create(iii_client *client, const char *name, const struct iii_sandbox_create_options *options,
+                          iii_sandbox **ret, struct iii_error *err)
+{
+    struct iii_sandbox_create_options all = options ? *options : (struct iii_sandbox_create_options){ 0 };
+    struct iii_sandbox_info *info = NULL;
+
+    *ret = NULL;
+    if (!name || name[0] == '\0')
+        return iii_fail(err, III_ARGUMENT, 0, "a sandbox without a name cannot be found again");
+    all.name = name;
+    all.if_exists = "connect";
+    all.name_len = all.if_exists_len = 0;
+    int e = iii_create(client, &all, ret, err);
+    if (e != 0)
+        return e;
+    iii_keep(*ret);
+    if (strcmp((*ret)->info->status, "running") == 0)
+        return 0;
+    e = iii_sandbox_start(*ret, &info, err);
+    if (e == 0) {
+        iii_free((*ret)->info);
+        (*ret)->info = info;
+    } else {
+        iii_release(*ret);
+        *ret = NULL;
+    }
+    return e;
+}
+
+int iii_from_snapshot(iii_client *client, const char *snapshot_id, const char *name, iii_sandbox **ret,
+                      struct iii_error *err)
+{
+    III_AUTO_CLIENT iii_client *own = NULL;
+    struct iii_sandbox_info *info = NULL;
+
+    int e = choose(&client, &own, err);
+    if (e == 0)
+        e = iii_snapshot_clone(client, snapshot_id, &(struct iii_snapshot_clone_options){ .name = name }, &info, err);
+    return described(client, e, info, ret, err);
+}
+
+int iii_clone(const iii_sandbox *s, const char *name, iii_sandbox **ret, struct iii_error *err)
+{
+    struct iii_sandbox_info *info = NULL;
+    int e = iii_sandbox_clone(s, &(struct iii_sandbox_clone_options){ .name = name }, &info, err);
+    return described(iii_sandbox_client(s), e, info, ret, err);
+}
+
+/* One of several that an answer describes: with a copy of its record. */
+static int one_of(iii_client *client, const struct iii_sandbox_info *found, iii_sandbox **ret, struct iii_error *err)
+{
+    struct iii_sandbox_info *info = NULL;
+    json_t *value = iii_table_encode(&iii_type_sandbox_info, found, IN_BODY);
+    int e = value ? iii_table_decode(&iii_type_sandbox_info, value, (void **)&info, err)
+                  : iii_fail(err, III_NO_MEMORY, 0, "out of memory");
+    return described(client, e, info, ret, err);
+}
+
+int iii_forks(const iii_sandbox *s, size_t count, iii_sandbox **ret, struct iii_error *err)
+{
+    III_AUTO struct iii_sandbox_fork *made = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        ret[i] = NULL;
+    int e = iii_sandbox_fork(s, &(struct iii_sandbox_fork_options){ .count = III_INT((int64_t)count) }, &made, err);
+    if (e == 0 && made->sandboxes_count != count)
+        e = iii_fail(err, III_PROTOCOL, 0, "%zu forks were asked for, %zu are there", count, made->sandboxes_count);
+    for (size_t i = 0; i < count && e == 0; i++)
+        e = one_of(iii_sandbox_client(s), &made->sandboxes[i], &ret[i], err);
+    for (size_t i = 0; i < count && e != 0; i++)
+        iii_auto_sandbox(&ret[i]);
+    return e;
+}
+
+int iii_fork(const iii_sandbox *s, iii_sandbox **ret, struct iii_error *err)
+{
+    return iii_forks(s, 1, ret, err);
+}
+
+int iii_get_url(const iii_sandbox *s, int port, char **ret, struct iii_error *err)
+{
+    III_AUTO struct iii_preview *preview = NULL;
+
+    *ret = NULL;
+    int e = iii_preview_open(s, port, NULL, &preview, err);
+    if (e != 0)
+        return e;
+    const char *url = preview->signed_url && !preview->public_ ? preview->signed_url : preview->url;
+    *ret = iii_result_new(strlen(url) + 1);
+    if (!*ret)
+        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
+    strcpy(*ret, url);
+    return 0;
+}
+
 int iii_refresh(iii_sandbox *s, struct iii_error *err)
 {
     struct iii_sandbox_info *info = NULL;
@@ -50,18 +184,6 @@ int iii_refresh(iii_sandbox *s, struct iii_error *err)
     if (e == 0) {
         iii_free(s->info);
         s->info = info;
-    }
-    return e;
-}
-
-int iii_open(iii_client *client, const char *id, iii_sandbox **ret, struct iii_error *err)
-{
-    int e = iii_handle(client, id, ret, err);
-    if (e == 0)
-        e = iii_refresh(*ret, err);
-    if (e != 0) {
-        iii_release(*ret);
-        *ret = NULL;
     }
     return e;
 }
@@ -86,6 +208,7 @@ void iii_release(iii_sandbox *s)
     if (!s)
         return;
     iii_free(s->info);
+    iii_client_free(s->client);
     free(s);
 }
 
@@ -128,50 +251,4 @@ void iii_auto_result(void *result)
     memcpy(&data, result, sizeof(data)); /* it is a pointer to a pointer of some type */
     iii_free(data);
     memset(result, 0, sizeof(data));
-}
-
-int iii_exec(const iii_sandbox *s, const char *line, int timeout_s, struct iii_exec_result **ret, struct iii_error *err)
-{
-    int64_t limit = timeout_s;
-    struct iii_cmd_run_options options = { .timeout = timeout_s > 0 ? &limit : NULL };
-    return iii_cmd_run(s, III_SHELL(line), &options, ret, err);
-}
-
-int iii_exec_stream(const iii_sandbox *s, const char *line, iii_exec_stream_chunk_fn *on_event, void *arg,
-                    struct iii_error *err)
-{
-    return iii_cmd_run_stream(s, III_SHELL(line), NULL, on_event, arg, err);
-}
-
-int iii_write_file(const iii_sandbox *s, const char *path, const void *data, size_t size, struct iii_error *err)
-{
-    char *text = size < SIZE_MAX / 2 ? malloc(BASE64_SIZE(size)) : NULL;
-    if (!text)
-        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
-    iii_base64_encode(data, size, text);
-    int e = iii_fs_upload(s, path, text, NULL, err);
-    free(text);
-    return e;
-}
-
-int iii_read_file(const iii_sandbox *s, const char *path, unsigned char **ret, size_t *ret_size, struct iii_error *err)
-{
-    III_AUTO struct iii_base64 *text = NULL;
-
-    *ret = NULL;
-    *ret_size = 0;
-    int e = iii_fs_download(s, path, &text, err);
-    if (e != 0)
-        return e;
-    unsigned char *data = iii_result_new(text->value_len / 4 * 3 + 1);
-    if (!data)
-        return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
-    long size = iii_base64_decode(text->value, text->value_len, data);
-    if (size < 0) {
-        iii_free(data);
-        return iii_fail(err, III_PROTOCOL, 0, "the server sent no base64");
-    }
-    *ret = data;
-    *ret_size = (size_t)size;
-    return 0;
 }

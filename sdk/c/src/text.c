@@ -69,6 +69,7 @@ static const struct error_name own_names[] = {
     { III_NO_MEMORY, "no_memory" },
     { III_OTHER, "other" },
     { III_COMMAND, "command_failed" },
+    { III_LOCAL, "local" },
     { 0, NULL },
 };
 

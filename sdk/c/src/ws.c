@@ -106,8 +106,7 @@ static void drop_used(struct ws *w)
 
 static int send_handshake(struct ws *w, iii_client *client, const char *path, struct iii_error *err)
 {
-    const char *base = iii_http_base_url(client), *token = iii_http_token(client);
-    const char *host = strstr(base, "://") + 3;
+    const char *token = client->token, *host = strstr(client->base_url, "://") + 3;
     size_t host_size = strcspn(host, "/");
     unsigned char random[16];
     char key[BASE64_SIZE(sizeof(random))];
@@ -123,9 +122,9 @@ static int send_handshake(struct ws *w, iii_client *client, const char *path, st
                                   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ",
                                   key,
                                   "\r\n",
-                                  token ? "Authorization: Bearer " : "",
-                                  token ? token : "",
-                                  token ? "\r\n" : "",
+                                  *token ? "Authorization: Bearer " : "",
+                                  token,
+                                  *token ? "\r\n" : "",
                                   "Host: " };
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         iii_text_add(&head, parts[i], strlen(parts[i]));
@@ -185,10 +184,12 @@ int iii_ws_open(iii_client *client, const char *path, struct ws **ret, struct ii
                              : iii_fail(err, III_CONNECTION, 0, "%s", curl_easy_strerror(code));
     if (e == 0)
         e = read_handshake(w, err);
-    if (e != 0)
-        iii_ws_free(w);
-    else
+    if (e == 0) {
         *ret = w;
+        return 0;
+    }
+    iii_client_name_address(client, err);
+    iii_ws_free(w);
     return e;
 }
 

@@ -247,11 +247,12 @@ static void a_read_is_tried_again_and_a_change_is_not(void)
 
     start(&f);
     III_AUTO_CLIENT iii_client *client = client_of(&f, 0);
-    CHECK(iii_open(client, "sbx_1", &box, &err) == 0);
+    CHECK(iii_connect(client, "sbx_1", &box, &err) == 0);
     iii_release(box);
     CHECK(iii_create(client, NULL, &box, &err) == III_NO_CAPACITY && !box);
     CHECK(err.code == 503 && err.status == 503);
-    CHECK_TEXT(err.message, "no room");
+    CHECK(strncmp(err.message, f.url, strlen(f.url) - 2) == 0);
+    CHECK_TEXT(err.message + strlen(f.url) - 2, ": no room");
     CHECK_TEXT(iii_code_name(err.code), "no_capacity");
     stop(&f);
 }
@@ -278,7 +279,7 @@ static void silence_ends_after_the_time(void)
 
     start(&f);
     III_AUTO_CLIENT iii_client *client = client_of(&f, 200);
-    CHECK(iii_open(client, "sbx_1", &box, &err) == III_DEADLINE && !box);
+    CHECK(iii_connect(client, "sbx_1", &box, &err) == III_DEADLINE && !box);
     stop(&f);
 }
 
@@ -302,7 +303,7 @@ static void a_stream_that_breaks_off_says_so(void)
     start(&f);
     III_AUTO_CLIENT iii_client *client = client_of(&f, 0);
     CHECK(iii_handle(client, "a/../b?c", &box, NULL) == 0);
-    CHECK(iii_exec_stream(box, "true", count_events, &seen, &err) == III_CONNECTION && seen == 1);
+    CHECK(iii_cmd_run_stream(box, III_SHELL("true"), NULL, count_events, &seen, &err) == III_CONNECTION && seen == 1);
     iii_release(box);
     stop(&f);
     CHECK(strncmp(f.requests[0], "POST /sandbox/sandboxes/a%2F..%2Fb%3Fc/exec/stream HTTP", 54) == 0);
@@ -312,15 +313,22 @@ static void what_cannot_be_sent_is_refused_before(void)
 {
     struct iii_error err = { 0 };
     iii_client *client = NULL;
-    iii_sandbox *box = NULL;
+    iii_sandbox *box = NULL, *none = NULL;
 
     CHECK(iii_client_new(&(struct iii_config){ .base_url = "ftp://x" }, &client, &err) == III_ARGUMENT && !client);
     CHECK(iii_client_new(NULL, &client, NULL) == 0);
-    CHECK(iii_open(client, "..", &box, &err) == III_ARGUMENT && !box);
+    CHECK(iii_connect(client, "..", &box, &err) == III_ARGUMENT && !box);
     CHECK(iii_handle(client, "sbx_1", &box, NULL) == 0);
-    CHECK(iii_exec(box, NULL, 0, NULL, &err) == III_ARGUMENT);
-    CHECK(iii_exec(box, "\xff", 0, NULL, &err) == III_ARGUMENT);
-    CHECK(iii_exec(NULL, "true", 0, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_exec(box, NULL, NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_exec(box, "\xff", NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_exec(NULL, "true", NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_run_code(box, NULL, NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_run_code(box, "1", &(struct iii_code_options){ .language = "bash", .timeout_s = 1 }, NULL, &err) ==
+          III_ARGUMENT);
+    CHECK(iii_upload(box, "f", NULL, NULL, NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_download(box, "f", NULL, NULL, NULL, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_download_fd(box, "f", 1, &(struct iii_download_options){ .offset = -1 }, NULL, &err) == III_ARGUMENT);
+    CHECK(iii_connect_or_create(client, "", NULL, &none, &err) == III_ARGUMENT && !none);
     CHECK(iii_fs_read(box, NULL, NULL, &err) == III_ARGUMENT);
     iii_release(box);
     iii_client_free(client);
@@ -328,6 +336,65 @@ static void what_cannot_be_sent_is_refused_before(void)
     iii_release(NULL);
     iii_client_free(NULL);
     iii_tty_free(NULL);
+}
+
+/* Settings and secrets */
+
+static void settings_come_from_the_environment(void)
+{
+    struct fake f = { .count = 3, .answers = { OK_SANDBOX, OK_SANDBOX, OK_SANDBOX } };
+
+    start(&f);
+    setenv("III_SANDBOX_URL", f.url, 1);
+    setenv("III_AUTH_TOKEN", "second", 1);
+    for (int i = 0; i < 3; i++) {
+        iii_sandbox *box = NULL, *other = NULL;
+        III_AUTO_CLIENT iii_client *client = NULL;
+        if (i == 1)
+            setenv("III_SANDBOX_TOKEN", "first", 1);
+        if (i == 2)
+            CHECK(iii_client_new(&(struct iii_config){ .token = "" }, &client, NULL) == 0);
+        CHECK(iii_connect(client, "box", &box, NULL) == 0); /* client is NULL: the sandbox has its own */
+        CHECK(iii_handle(iii_sandbox_client(box), "other", &other, NULL) == 0);
+        iii_release(box);
+        iii_release(other); /* the client lives as long as the last of its sandboxes */
+    }
+    unsetenv("III_SANDBOX_URL");
+    unsetenv("III_AUTH_TOKEN");
+    unsetenv("III_SANDBOX_TOKEN");
+    stop(&f);
+    CHECK(strstr(f.requests[0], "Authorization: Bearer second\r\n") != NULL);
+    CHECK(strstr(f.requests[1], "Authorization: Bearer first\r\n") != NULL);
+    CHECK(strstr(f.requests[2], "Authorization") == NULL);
+}
+
+/* Whatever goes wrong, the message names the address that was tried, and not the token. */
+static void failures_name_the_address_and_no_token(void)
+{
+    struct fake f = { .count = 2, .answers = { BUSY, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnot JSON" } };
+    const struct iii_config bad[] = { { .base_url = "http://user:secret@localhost:1" },
+                                      { .base_url = "secret" },
+                                      { .token = "sec\r\nX: ret" } };
+    struct iii_error err = { 0 };
+    iii_sandbox *box = NULL;
+    iii_client *none = NULL;
+
+    start(&f);
+    III_AUTO_CLIENT iii_client *client = client_of(&f, 0);
+    size_t address = strlen(f.url) - 2;
+    for (int i = 0; i < 3; i++) {
+        const int wanted[] = { III_NO_CAPACITY, III_PROTOCOL, III_CONNECTION };
+        if (i == 2)
+            stop(&f); /* from now on nobody listens */
+        CHECK(iii_create(client, NULL, &box, &err) == wanted[i] && !box);
+        CHECK(strncmp(err.message, f.url, address) == 0);
+        CHECK(strstr(err.message, "secret") == NULL);
+    }
+    CHECK(strstr(err.message, "iii serve") != NULL);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        CHECK(iii_client_new(&bad[i], &none, &err) == III_ARGUMENT && !none);
+        CHECK(strstr(err.message, "sec") == NULL);
+    }
 }
 
 int main(void)
@@ -344,5 +411,7 @@ int main(void)
     silence_ends_after_the_time();
     a_stream_that_breaks_off_says_so();
     what_cannot_be_sent_is_refused_before();
+    settings_come_from_the_environment();
+    failures_name_the_address_and_no_token();
     return check_result();
 }

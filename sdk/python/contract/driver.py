@@ -1,5 +1,6 @@
 """Runs requests of the contract scenarios (tests/contract/README.md) through the classes of this package."""
 import asyncio
+import base64
 import inspect
 import json
 import os
@@ -36,9 +37,22 @@ async def talk(c, a):
         return {"found": await terminal.read_until(a["until"]) is not None}
 
 
-def fields(a):
+def fields(a, *left_out):
     """Fields by the names of Python."""
-    return {model.snake(name): value for name, value in a.items()}
+    return {model.snake(name): value for name, value in a.items() if name not in left_out}
+
+
+def command(a):
+    """Arguments of exec: bytes of standard input are given as such."""
+    given = fields(a, "id", "stdinEncoding")
+    if a.get("stdinEncoding") == "base64":
+        given["stdin"] = base64.b64decode(a["stdin"])
+    return given
+
+
+async def infos(pending):
+    made = await pending
+    return {"sandboxes": [box.info for box in (made if isinstance(made, list) else [made])]}
 
 
 # What is written by hand in this package.
@@ -46,6 +60,10 @@ BY_HAND = {
     "sandbox_create": lambda c, a: info(c.create(**fields(a))),
     "sandbox_list": lambda c, a: c.list(**fields(a)),
     "sandbox_get": lambda c, a: info(c.get(a["id"])),
+    "sandbox_clone": lambda c, a: info(box(c, a["id"]).clone(a.get("name"))),
+    "sandbox_fork": lambda c, a: infos(box(c, a["id"]).fork(**fields(a, "id"))),
+    "cmd_run": lambda c, a: box(c, a["id"]).exec(**command(a)),
+    "cmd_run_stream": lambda c, a: box(c, a["id"]).exec_stream(**command(a)),
     "fs_info": lambda c, a: box(c, a["id"]).filesystem.info(a.get("paths") or a["path"]),
     "fs_mkdir": lambda c, a: box(c, a["id"]).filesystem.mkdir(a.get("paths") or a["path"]),
     "fs_rmdir": lambda c, a: box(c, a["id"]).filesystem.rmdir(a.get("paths") or a["path"]),
@@ -56,7 +74,7 @@ BY_HAND = {
 def calls_of(op):
     """{streams: function of client and fields} by the methods that the SDK line of an operation names."""
     found = {}
-    for m in op.methods:
+    for m in (m for m in op.methods if not m.is_by_hand("python")):
         def call(client, a, m=m):
             owner = box(client, a.get("id", "")) if m.group.in_sandbox else client
             path = {"sandbox": (), "contexts": ("interpreter", "contexts")}.get(m.group.name, (m.group.name,))
@@ -65,7 +83,7 @@ def calls_of(op):
             given = {model.snake(x.shown): a[x.field.name] for x in (*m.arguments, *(m.options or ())) if x.field.name in a}
             result = getattr(owner, model.snake(m.name_in("python")))(**given)
             return wrap(m.member, result) if m.member else result
-        found[m.streams] = call
+        found.setdefault(m.streams, call)  # the first line of an operation is the whole of it
     return found
 
 

@@ -59,7 +59,8 @@ def test_every_status_has_its_class_and_code(fake, status):
     with client_of(server) as client, pytest.raises(kind) as caught:
         client.http.post("/x")
     assert (caught.value.code, caught.value.status, caught.value.reason) == (code, status, "because")
-    assert str(caught.value) == f"POST /x failed: {status} because"
+    cure = ": set III_SANDBOX_TOKEN, or pass token" if status == 401 else ""
+    assert str(caught.value) == f"POST /x failed: {status} because{cure} [{server.url}]"
     assert isinstance(caught.value, httpx.HTTPStatusError), "as in programs that know httpx only"
     assert caught.value.response.status_code == status and caught.value.response.json() == {"error": "because"}
     assert caught.value.request.url.path == "/x"

@@ -39,6 +39,25 @@ def test_factories_refresh_and_the_end_of_a_sandbox():
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("sleep", ["pause", "stop"])
+def test_however_many_wake_a_sandbox_by_name_all_get_the_same(sleep):
+    async def body(_, box):
+        name = f"shared-{box.id}"
+
+        async def connect():
+            return await iii_sandbox.Sandbox.connect_or_create(name, "python", **WHERE)
+
+        async with await iii_sandbox.Sandbox.connect_or_create(name, "python", keep=False, **WHERE) as first:
+            await getattr(first, sleep)()
+            found = await asyncio.gather(*(connect() for _ in range(5)))
+            assert {(one.id, one.status) for one in found} == {(first.id, "running")}
+            assert (await first.get_url(8000)).startswith("http://8000-")
+            for one in found:
+                await one.close()
+
+    run(body)
+
+
 def test_ten_commands_at_once():
     async def body(_, box):
         results = await asyncio.gather(*(box.exec(f"echo {i}") for i in range(10)))

@@ -1,6 +1,6 @@
 //! What can go wrong, and the code by which a program can tell one failure of the server from another.
 
-use crate::generated::{ErrorCode, ExecResult};
+use crate::generated::{ErrorBody, ErrorCode, ExecResult};
 
 pub type Result<T> = std::result::Result<T, SandboxError>;
 
@@ -8,11 +8,13 @@ pub type Result<T> = std::result::Result<T, SandboxError>;
 #[non_exhaustive]
 pub enum SandboxError {
     /// The server answered, and not with 2xx. See [`SandboxError::code`] and [`SandboxError::message`].
-    Http { method: String, path: String, status: u16, body: String },
+    Http { method: String, address: String, path: String, status: u16, body: String },
     /// No answer: the connection failed, or the time was up.
     Request(reqwest::Error),
     /// The answer is not what the type says.
     Json(serde_json::Error),
+    /// A file of this host could not be read or written.
+    Io(std::io::Error),
     /// A stream or a terminal broke off.
     Stream(String),
     /// The client could not be made, for example because the base URL is none.
@@ -55,6 +57,30 @@ impl SandboxError {
         }
     }
 
+    /// What a command had printed when it timed out.
+    pub fn result(&self) -> Option<ExecResult> {
+        match self {
+            SandboxError::Http { body, .. } => serde_json::from_str::<ErrorBody>(body).ok()?.result,
+            _ => None,
+        }
+    }
+
+    /// What to do about it, when that is known.
+    pub fn fix(&self) -> Option<&'static str> {
+        match self {
+            SandboxError::Http { status: 401, .. } => Some("set ClientConfig::token or III_SANDBOX_TOKEN"),
+            SandboxError::Http { status: 403, .. } => Some("check the token and its role"),
+            SandboxError::Request(e) if e.is_timeout() => Some("a larger ClientConfig::timeout_ms waits longer"),
+            SandboxError::Request(e) if chain(e).contains("certificate") => {
+                Some("trust its certificate with ClientConfig::ca_file or III_CA_CERT")
+            }
+            SandboxError::Request(e) if e.is_connect() => Some(
+                "is a server there? `iii serve` starts one; ClientConfig::base_url or III_SANDBOX_URL names another",
+            ),
+            _ => None,
+        }
+    }
+
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(ErrorCode::NotFound)
     }
@@ -82,14 +108,12 @@ fn error_text(body: &str) -> String {
 impl std::fmt::Display for SandboxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            SandboxError::Http { method, path, status, body } => {
-                write!(f, "{method} {path} failed: {status} {}", error_text(body))
+            SandboxError::Http { method, address, path, status, body } => {
+                write!(f, "{method} {address}{path} failed: {status} {}", error_text(body))
             }
-            SandboxError::Request(e) => match std::error::Error::source(e) {
-                Some(cause) => write!(f, "request failed: {e}: {cause}"),
-                None => write!(f, "request failed: {e}"),
-            },
+            SandboxError::Request(e) => write!(f, "request failed: {}", chain(e)),
             SandboxError::Json(e) => write!(f, "unexpected answer: {e}"),
+            SandboxError::Io(e) => write!(f, "{e}"),
             SandboxError::Stream(why) => write!(f, "stream failed: {why}"),
             SandboxError::ClientBuild(why) => write!(f, "no client: {why}"),
             SandboxError::InvalidArgument(why) => write!(f, "invalid argument: {why}"),
@@ -97,8 +121,23 @@ impl std::fmt::Display for SandboxError {
                 let said = if result.stderr.is_empty() { &result.stdout } else { &result.stderr };
                 write!(f, "{command} failed: exit code {}: {}", result.exit_code, said.trim())
             }
+        }?;
+        match self.fix() {
+            Some(fix) => write!(f, "; {fix}"),
+            None => Ok(()),
         }
     }
+}
+
+/// An error with its causes; reqwest's own text has the address.
+fn chain(e: &reqwest::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = std::error::Error::source(e);
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
 }
 
 impl std::error::Error for SandboxError {

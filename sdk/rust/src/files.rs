@@ -1,8 +1,5 @@
 //! Files of a sandbox.
 
-use base64::engine::general_purpose::STANDARD;
-use base64::Engine;
-
 use crate::error::{Result, SandboxError};
 use crate::generated::*;
 use crate::http::Api;
@@ -14,15 +11,6 @@ manager! {
 }
 
 impl FileSystem {
-    pub async fn upload_bytes(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<Success> {
-        self.upload(path, &STANDARD.encode(bytes)).await
-    }
-
-    pub async fn download_bytes(&self, path: &str) -> Result<Vec<u8>> {
-        let text = self.download(path).await?;
-        STANDARD.decode(text).map_err(|e| SandboxError::Stream(format!("the server sent no base64: {e}")))
-    }
-
     pub async fn info(&self, path: &str) -> Result<FileMetadata> {
         let options = FsInfoOptions { path: Some(path.into()), ..Default::default() };
         let found = self.api.fs_info(&self.id, options).await?.into_vec();

@@ -16,6 +16,12 @@ pub struct SandboxGuard {
     sandbox: Option<Sandbox>,
 }
 
+impl std::fmt::Debug for SandboxGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.sandbox.fmt(f)
+    }
+}
+
 impl SandboxGuard {
     pub(crate) fn new(sandbox: Sandbox) -> Self {
         SandboxGuard { sandbox: Some(sandbox) }

@@ -1,5 +1,6 @@
 //! The transport: one connection pool, the token, timeouts, retries of what may be sent twice.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +14,14 @@ use serde_json::{Map, Value};
 use crate::error::{Result, SandboxError};
 use crate::sse::{self, EventStream};
 
-/// Where the server is, and how long to wait for it.
-#[derive(Clone, Debug)]
+/// Where the server is, and how long to wait for it. The default is what the environment says, as for the command line.
+#[derive(Clone)]
 pub struct ClientConfig {
-    /// Default `http://localhost:3111`. Slashes at the end do not matter.
+    /// Default: `III_SANDBOX_URL`, otherwise `http://localhost:3111`. Slashes at the end do not matter.
     pub base_url: String,
-    /// Bearer token, when the server wants one.
+    /// Bearer token, when the server wants one. Default: `III_SANDBOX_TOKEN`, otherwise `III_AUTH_TOKEN`.
     pub token: Option<String>,
-    /// A PEM certificate to trust beside those of the system.
+    /// A PEM certificate to trust beside those of the system. Default: `III_CA_CERT`.
     pub ca_file: Option<PathBuf>,
     /// Longest time for one answer, default 30 000; 0: no limit. Calls that take as long as their work (a command, a pull, a
     /// snapshot) and streams have no limit here; their own `timeout` goes to the server.
@@ -32,12 +33,38 @@ pub struct ClientConfig {
 impl Default for ClientConfig {
     fn default() -> Self {
         ClientConfig {
-            base_url: "http://localhost:3111".into(),
-            token: None,
-            ca_file: None,
+            base_url: from_env(&["III_SANDBOX_URL"]).unwrap_or_else(|| "http://localhost:3111".into()),
+            token: from_env(&["III_SANDBOX_TOKEN", "III_AUTH_TOKEN"]),
+            ca_file: from_env(&["III_CA_CERT"]).map(Into::into),
             timeout_ms: 30_000,
             max_retries: 2,
         }
+    }
+}
+
+/// The first of these variables that has a value.
+fn from_env(names: &[&str]) -> Option<String> {
+    names.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.is_empty())
+}
+
+/// Without the token.
+impl fmt::Debug for ClientConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientConfig")
+            .field("base_url", &without_password(&self.base_url))
+            .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("ca_file", &self.ca_file)
+            .field("timeout_ms", &self.timeout_ms)
+            .field("max_retries", &self.max_retries)
+            .finish()
+    }
+}
+
+/// An address as it may be shown.
+fn without_password(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}…{}", &url[..scheme + 3], &url[at..]),
+        _ => url.into(),
     }
 }
 
@@ -53,6 +80,7 @@ pub(crate) struct Call {
     pub method: Method,
     pub path: String,
     pub query: Vec<(&'static str, String)>,
+    pub headers: Vec<(&'static str, String)>,
     pub body: Option<String>,
     pub idempotency_key: Option<String>,
     /// Repeating it changes nothing.
@@ -91,11 +119,22 @@ pub struct HttpClient {
     config: ClientConfig,
 }
 
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HttpClient({})", self.base_url)
+    }
+}
+
 impl HttpClient {
     pub fn new(config: ClientConfig) -> Result<Self> {
         let base_url = config.base_url.trim_end_matches('/').to_string();
-        reqwest::Url::parse(&base_url)
-            .map_err(|e| SandboxError::ClientBuild(format!("\"{base_url}\" is no URL: {e}")))?;
+        let shown = without_password(&base_url);
+        let url = reqwest::Url::parse(&base_url)
+            .map_err(|e| SandboxError::ClientBuild(format!("\"{shown}\" is no URL: {e}")))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            let why = format!("\"{shown}\" has a user in it, which errors would show; the token is given apart");
+            return Err(SandboxError::ClientBuild(why));
+        }
         let builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(KEEPALIVE)
@@ -173,7 +212,7 @@ impl HttpClient {
         }
         let response = request.send().await?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(failed(&call, response).await);
+            return Err(self.failed(&call, response).await);
         }
         Ok(response.upgrade().await?)
     }
@@ -193,7 +232,35 @@ impl HttpClient {
         if let Some(token) = &self.config.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
         Ok(request)
+    }
+
+    /// Bytes that are read once can be sent only once.
+    pub(crate) async fn upload<T: DeserializeOwned>(&self, call: Call, body: reqwest::Body) -> Result<T> {
+        let request = self.request(&call)?.header(ACCEPT, "application/json");
+        let response = request.header(CONTENT_TYPE, "application/octet-stream").body(body).send().await?;
+        if !response.status().is_success() {
+            return Err(self.failed(&call, response).await);
+        }
+        serde_json::from_slice(&response.bytes().await?).map_err(SandboxError::Json)
+    }
+
+    /// The answer before its body.
+    pub(crate) async fn download(&self, call: Call) -> Result<Response> {
+        self.send(&call, "*/*", None).await
+    }
+
+    async fn failed(&self, call: &Call, response: Response) -> SandboxError {
+        SandboxError::Http {
+            method: call.method.to_string(),
+            address: self.base_url.clone(),
+            path: call.path.clone(),
+            status: response.status().as_u16(),
+            body: response.text().await.unwrap_or_default(),
+        }
     }
 
     async fn send_once(&self, call: &Call, accept: &str, limit: Option<Duration>) -> Result<Response> {
@@ -223,7 +290,7 @@ impl HttpClient {
             };
             if left == 0 || wait > LONGEST_PAUSE {
                 return match outcome {
-                    Ok(response) => Err(failed(call, response).await),
+                    Ok(response) => Err(self.failed(call, response).await),
                     Err(e) => Err(e),
                 };
             }
@@ -252,7 +319,7 @@ fn trusting(builder: reqwest::ClientBuilder, ca_file: Option<&Path>) -> Result<r
 }
 
 /// Every operation of the server under its own name, with its types. The managers of [`crate::Sandbox`] are the comfortable way to them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Api {
     http: Arc<HttpClient>,
 }
@@ -287,15 +354,6 @@ fn passes(status: StatusCode) -> bool {
 fn retry_after(response: &Response) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     text.parse().ok().map(Duration::from_secs)
-}
-
-async fn failed(call: &Call, response: Response) -> SandboxError {
-    SandboxError::Http {
-        method: call.method.to_string(),
-        path: call.path.clone(),
-        status: response.status().as_u16(),
-        body: response.text().await.unwrap_or_default(),
-    }
 }
 
 fn with_body<B: Serialize + ?Sized>(path: &str, body: &B) -> Result<Call> {

@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+mod code;
+mod content;
 mod error;
+mod exec;
 mod files;
 #[rustfmt::skip]
 mod generated;
@@ -13,7 +16,10 @@ mod sse;
 mod terminal;
 mod value;
 
+pub use code::{CodeError, Execution, RunCode};
+pub use content::{Download, FileReader, Upload};
 pub use error::{Result, SandboxError};
+pub use exec::{Exec, ExitStatus};
 pub use files::FileSystem;
 pub use generated::*;
 pub use guard::SandboxGuard;

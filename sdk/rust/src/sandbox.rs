@@ -1,12 +1,13 @@
 //! One sandbox, and the functions that make or find one.
 
+use std::fmt;
+
 use crate::error::Result;
 use crate::files::FileSystem;
 use crate::generated::*;
 use crate::guard::SandboxGuard;
 use crate::http::{Api, ClientConfig};
 use crate::managers::*;
-use crate::sse::EventStream;
 use crate::terminal::TerminalManager;
 use crate::value::Command;
 
@@ -29,6 +30,13 @@ pub struct Sandbox {
     pub terminal: TerminalManager,
     pub egress: EgressManager,
     api: Api,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SandboxInfo { id, status, image, .. } = &self.info;
+        write!(f, "Sandbox({id} {status} {image} at {})", self.api.http().base_url())
+    }
 }
 
 /// Creates and starts a sandbox; without image and template, of the server's default image (`python`).
@@ -55,6 +63,57 @@ pub async fn list_templates(config: Option<ClientConfig>) -> Result<Vec<SandboxT
     Ok(api.template_list().await?.templates)
 }
 
+impl From<&str> for SandboxCreateOptions {
+    /// The image.
+    fn from(image: &str) -> Self {
+        SandboxCreateOptions { image: Some(image.into()), ..Default::default() }
+    }
+}
+
+impl Api {
+    /// The server that `III_SANDBOX_URL` and `III_SANDBOX_TOKEN` name.
+    pub fn from_env() -> Result<Self> {
+        Api::connect(ClientConfig::default())
+    }
+
+    pub async fn create(&self, options: impl Into<SandboxCreateOptions>) -> Result<Sandbox> {
+        Ok(Sandbox::new(self.clone(), self.sandbox_create(options.into()).await?))
+    }
+
+    /// A sandbox by its id, its name or the beginning of its id.
+    pub async fn open(&self, id_or_name: &str) -> Result<Sandbox> {
+        Ok(Sandbox::new(self.clone(), self.sandbox_get(id_or_name).await?))
+    }
+
+    /// The sandbox of this name, awake if it was paused or stopped; or a new one, for which the options are. However
+    /// many ask at once, all get the same.
+    pub async fn connect_or_create(&self, name: &str, options: impl Into<SandboxCreateOptions>) -> Result<Sandbox> {
+        let wanted =
+            SandboxCreateOptions { name: Some(name.into()), if_exists: Some("connect".into()), ..options.into() };
+        let found = self.sandbox_create(wanted).await?;
+        let info = match found.status.as_str() {
+            "running" => found,
+            _ => self.sandbox_start(&found.id).await?,
+        };
+        Ok(Sandbox::new(self.clone(), info))
+    }
+
+    /// All sandboxes that match; with a page in the options, those of this page.
+    pub async fn list(&self, options: SandboxListOptions) -> Result<Vec<Sandbox>> {
+        let mut found = Vec::new();
+        for page in 1.. {
+            let wanted = SandboxListOptions { page: options.page.or(Some(page)), ..options.clone() };
+            let reply = self.sandbox_list(wanted).await?;
+            let is_last = options.page.is_some() || reply.items.is_empty() || page * reply.page_size >= reply.total;
+            found.extend(reply.items.into_iter().map(|info| Sandbox::new(self.clone(), info)));
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
 impl Sandbox {
     /// The sandbox that an answer describes.
     pub fn new(api: Api, info: SandboxInfo) -> Self {
@@ -78,6 +137,26 @@ impl Sandbox {
         }
     }
 
+    /// Creates and starts a sandbox on the server of the environment: `Sandbox::create("python")`, or with options.
+    pub async fn create(options: impl Into<SandboxCreateOptions>) -> Result<Self> {
+        Api::from_env()?.create(options).await
+    }
+
+    /// Finds a sandbox on the server of the environment by its id, its name or the beginning of its id.
+    pub async fn connect(id_or_name: &str) -> Result<Self> {
+        Api::from_env()?.open(id_or_name).await
+    }
+
+    /// [`Api::connect_or_create`] on the server of the environment.
+    pub async fn connect_or_create(name: &str, options: impl Into<SandboxCreateOptions>) -> Result<Self> {
+        Api::from_env()?.connect_or_create(name, options).await
+    }
+
+    /// All sandboxes that match, on the server of the environment.
+    pub async fn list(options: SandboxListOptions) -> Result<Vec<Self>> {
+        Api::from_env()?.list(options).await
+    }
+
     pub fn id(&self) -> &str {
         &self.info.id
     }
@@ -94,29 +173,6 @@ impl Sandbox {
     /// Ties the sandbox to a scope: it is killed when the guard is dropped, unless it is kept.
     pub fn guard(self) -> SandboxGuard {
         SandboxGuard::new(self)
-    }
-
-    /// Runs a command and waits for its end, at most `timeout` seconds.
-    pub async fn exec(&self, command: impl Into<Command>, timeout: Option<u64>) -> Result<ExecResult> {
-        let options = CmdRunOptions { timeout: timeout.map(seconds), ..Default::default() };
-        self.exec_with(command, options).await
-    }
-
-    pub async fn exec_with(&self, command: impl Into<Command>, options: CmdRunOptions) -> Result<ExecResult> {
-        self.api.cmd_run(self.id(), command, options).await
-    }
-
-    /// Runs a command and gives its output as it comes; the last event is `exit` with the code as text.
-    pub async fn exec_stream(&self, command: impl Into<Command>) -> Result<EventStream<ExecStreamChunk>> {
-        self.exec_stream_with(command, CmdRunStreamOptions::default()).await
-    }
-
-    pub async fn exec_stream_with(
-        &self,
-        command: impl Into<Command>,
-        options: CmdRunStreamOptions,
-    ) -> Result<EventStream<ExecStreamChunk>> {
-        self.api.cmd_run_stream(self.id(), command, options).await
     }
 
     /// Starts a command and does not wait for it.
@@ -138,6 +194,18 @@ impl Sandbox {
         let options = SandboxForkOptions { count: Some(count), name: name.map(Into::into), ..Default::default() };
         let made = self.api.sandbox_fork(self.id(), options).await?.sandboxes;
         Ok(made.into_iter().map(|info| Sandbox::new(self.api.clone(), info)).collect())
+    }
+
+    /// A new sandbox with the files and configuration of this one, as a sandbox; `clone()` copies only the handle.
+    pub async fn clone_as(&self, name: Option<&str>) -> Result<Sandbox> {
+        Ok(Sandbox::new(self.api.clone(), self.clone_sandbox(name).await?))
+    }
+
+    /// A link that opens a web server on this port of the sandbox in a browser. On a server with tokens it works once, and
+    /// becomes a cookie of that browser.
+    pub async fn get_url(&self, port: u16) -> Result<String> {
+        let preview = self.api.preview_open(self.id(), port.into(), PreviewOpenOptions::default()).await?;
+        Ok(preview.signed_url.unwrap_or(preview.url))
     }
 
     pub async fn pause(&self) -> Result<()> {
@@ -163,8 +231,4 @@ impl Sandbox {
         self.info = self.api.sandbox_get(self.id()).await?;
         Ok(())
     }
-}
-
-fn seconds(timeout: u64) -> i64 {
-    i64::try_from(timeout).unwrap_or(i64::MAX)
 }

@@ -55,6 +55,11 @@ impl VolumeManager {
 }
 
 manager_of_server! {
+    /// Events to URLs, signed and retried.
+    WebhookManager
+}
+
+manager_of_server! {
     /// Traces of calls, and numbers over them.
     ObservabilityClient
 }

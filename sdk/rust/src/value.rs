@@ -10,6 +10,15 @@ pub enum Command {
     Words(Vec<String>),
 }
 
+impl std::fmt::Display for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Command::Shell(line) => f.write_str(line),
+            Command::Words(words) => f.write_str(&words.join(" ")),
+        }
+    }
+}
+
 impl From<&str> for Command {
     fn from(line: &str) -> Self {
         Command::Shell(line.into())

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use iii_sandbox::*;
+use tokio::io::AsyncReadExt;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -93,6 +94,119 @@ async fn commands() {
     })
     .await;
     sandbox.interrupt(None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_gets_what_it_is_given() {
+    let sandbox = sandbox().await;
+    let result = sandbox
+        .command("echo $A; id -un; pwd; cat; exit 3")
+        .env("A", "b c")
+        .user("nobody")
+        .cwd("/tmp")
+        .stdin("in")
+        .await;
+    let result = result.unwrap();
+    assert_eq!((&*result.stdout, result.status().to_string()), ("b c\nnobody\n/tmp\nin", "exit code 3".to_string()));
+    assert_eq!(sandbox.command("kill -9 $$").await.unwrap().status().signal.as_deref(), Some("KILL"));
+    let failed = sandbox.command(["sh", "-c", "echo why >&2; exit 3"]).check().await.unwrap_err();
+    assert!(matches!(&failed, SandboxError::Command { result, .. } if result.stderr == "why\n"), "{failed}");
+
+    let (mut out, mut err) = (String::new(), String::new());
+    let watched =
+        sandbox.command("echo a; echo b >&2").on_stdout(|t| out.push_str(t)).on_stderr(|t| err.push_str(t)).await;
+    assert_eq!((&*watched.unwrap().stdout, &*out, &*err), ("a\n", "a\n", "b\n"));
+    let short = Duration::from_millis(1);
+    for late in [
+        sandbox.command("echo so far; sleep 60").timeout(short).await.unwrap_err(),
+        sandbox.command("echo so far; sleep 60").timeout(short).on_stderr(|_| ()).await.unwrap_err(),
+    ] {
+        let result = late.result().unwrap();
+        assert!(late.is_timeout() && result.status().timed_out && result.stdout == "so far\n", "{late}");
+    }
+    let events = sandbox.command("exit 4").stream().await.unwrap().map(|e| e.unwrap()).collect::<Vec<_>>().await;
+    assert_eq!(events.last().unwrap().status().unwrap().code, 4);
+}
+
+#[tokio::test]
+async fn code_keeps_its_variables() {
+    let sandbox = sandbox().await;
+    get_sandbox(sandbox.id(), Some(config())).await.unwrap().run_code("x = 20").await.unwrap(); // of another handle
+    let mut seen = String::new();
+    let answer = sandbox.run_code("print('seen'); x * 2 + 2").on_stdout(|t| seen.push_str(t)).await.unwrap();
+    assert_eq!((answer.text.as_deref(), &*answer.stdout, &*seen), (Some("42"), "seen\n", "seen\n"));
+    assert_eq!(sandbox.run_code("1 / 0").await.unwrap().error.unwrap().name, "ZeroDivisionError");
+    assert!(sandbox.run_code("import time; time.sleep(60)").timeout(Duration::from_millis(1)).await.unwrap().timed_out);
+    assert_eq!(sandbox.run_code("echo $((6 * 7))").language("bash").await.unwrap().stdout, "42\n");
+    let dead = sandbox.run_code("import os; os._exit(3)").await.unwrap();
+    assert_eq!(dead.error.unwrap().name, "ContextDied");
+    assert_eq!(sandbox.run_code("6 * 7").await.unwrap().text.as_deref(), Some("42"));
+}
+
+/// Bytes of which no piece is like another.
+fn pattern(size: usize) -> Vec<u8> {
+    (0..size as u64).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as u8).collect()
+}
+
+#[tokio::test]
+async fn files_as_streams() {
+    let sandbox = sandbox().await;
+    let (files, all) = (&sandbox.filesystem, pattern(5_000_000));
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (up, down) = (told.clone(), told.clone());
+    let last = || told.lock().unwrap().last().copied();
+
+    let from = std::io::Cursor::new(all.clone());
+    let upload = files.write_from("big/f", from).mode("0640").on_progress(move |n, of| up.lock().unwrap().push((n, of)));
+    let put = upload.await.unwrap();
+    assert_eq!((put.size, put.created, last()), (5_000_000, Some(true), Some((5_000_000, None))));
+    let reader = files.open("big/f").on_progress(move |n, of| down.lock().unwrap().push((n, of))).await.unwrap();
+    assert_eq!((reader.size, reader.mode.as_deref(), &reader.etag), (Some(5_000_000), Some("0640"), &put.etag));
+    let pieces: Vec<_> = reader.into_stream().map(|piece| piece.unwrap()).collect().await;
+    assert!(pieces.concat() == all && last() == Some((5_000_000, Some(5_000_000))));
+
+    let mut part = Vec::new();
+    files.open("big/f").range(1000, Some(500)).await.unwrap().read_to_end(&mut part).await.unwrap();
+    assert_eq!(part, all[1000..1500]);
+    let again = files.write_from("big/f", std::io::Cursor::new(all.clone())).create_new().await;
+    assert_eq!(again.unwrap_err().code(), Some(ErrorCode::PreconditionFailed));
+    let stale = files.open("big/f").if_match("\"other\"").await;
+    assert_eq!(stale.unwrap_err().code(), Some(ErrorCode::PreconditionFailed));
+    let broken = futures_util::stream::iter([Ok("a"), Err(std::io::Error::other("the source broke"))]);
+    assert!(files.write_stream("big/f", broken).await.unwrap_err().to_string().contains("the source broke"));
+
+    let folder = std::env::temp_dir().join(format!("rust-{}", sandbox.id()));
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(files.download_file("big/f", folder.join("f")).await.unwrap(), 5_000_000);
+    assert_eq!(files.upload_file(folder.join("f"), "copy").await.unwrap().mode.as_deref(), Some("0640"));
+    assert!(files.download_bytes("copy").await.unwrap() == all);
+    assert!(files.download_file("missing", folder.join("g")).await.unwrap_err().is_not_found());
+    assert!(matches!(files.upload_file(folder.join("none"), "g").await, Err(SandboxError::Io(_))));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn sandboxes_by_name_copies_and_links() {
+    let sandbox = sandbox().await;
+    let (api, name) = (sandbox.api(), format!("rust-{}", sandbox.id()));
+    let one = api.connect_or_create(&name, "python").await.unwrap().guard();
+    one.pause().await.unwrap();
+    let two = api.connect_or_create(&name, "python").await.unwrap();
+    assert_eq!((two.id(), two.status()), (one.id(), "running"));
+    assert_eq!(api.open(&name).await.unwrap().id(), one.id());
+    api.sandbox_stop(one.id(), Default::default()).await.unwrap();
+    let three = api.connect_or_create(&name, "python").await.unwrap();
+    assert_eq!((three.id(), three.status()), (one.id(), "running"));
+
+    sandbox.filesystem.write("/workspace/f", "kept").await.unwrap();
+    let copy = sandbox.clone_as(None).await.unwrap().guard();
+    assert_eq!(copy.filesystem.read("/workspace/f").await.unwrap(), "kept");
+    let children =
+        SandboxListOptions { parent_id: Some(sandbox.info.id.clone()), page_size: Some(1), ..Default::default() };
+    let forks: Vec<_> = sandbox.fork(2, None).await.unwrap().into_iter().map(Sandbox::guard).collect();
+    assert_eq!(api.list(children).await.unwrap().len(), forks.len() + 1);
+    assert!(sandbox.get_url(8000).await.unwrap().contains("8000-"));
 }
 
 #[tokio::test]
@@ -328,7 +442,7 @@ async fn networks_volumes_and_egress() {
     networks.delete(&network.id).await.unwrap();
 
     let volumes = VolumeManager::new(http);
-    let volume = volumes.create("kept", None).await.unwrap();
+    let volume = volumes.create("kept", None, None).await.unwrap();
     volumes.attach(&volume.id, sandbox.id(), "/data").await.unwrap();
     assert_eq!(sandbox.exec("echo kept > /data/f", None).await.unwrap().exit_code, 0);
     assert!(volumes.detach(&volume.id).await.unwrap().detached);

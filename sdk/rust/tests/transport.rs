@@ -90,9 +90,10 @@ async fn a_change_with_a_key_is_tried_again_with_the_same_key() {
 #[tokio::test]
 async fn a_failure_that_stays_is_not_tried_again() {
     let (config, server) = serve(vec![answer("404 Not Found", r#"{"error":"no sandbox"}"#)]).await;
+    let asked = format!("GET {}/sandbox/sandboxes/sbx_1", config.base_url.trim_end_matches('/'));
     let error = get_sandbox("sbx_1", Some(config)).await.err().unwrap();
     assert!(error.is_not_found());
-    assert_eq!(error.to_string(), "GET /sandbox/sandboxes/sbx_1 failed: 404 no sandbox");
+    assert_eq!(error.to_string(), format!("{asked} failed: 404 no sandbox"));
     server.await.unwrap();
 }
 

@@ -6,7 +6,7 @@ import type {
   SandboxPage,
   SandboxTemplate,
 } from "./generated/types.js";
-import { HttpClient, type CallOptions, type ClientConfig } from "./http.js";
+import { HttpClient, type CallOptions } from "./http.js";
 import {
   AdminClient,
   EventManager,
@@ -17,8 +17,10 @@ import {
   TemplateManager,
   TokenManager,
   VolumeManager,
+  WebhookManager,
 } from "./generated/managers.js";
 import { Sandbox } from "./sandbox.js";
+import type { ClientConfig } from "./settings.js";
 
 /** What a new sandbox is made from; without image and template the server's default image, `python`. */
 export type SandboxCreateOptions = SandboxCreateParams;
@@ -36,6 +38,7 @@ export class Client {
   readonly templates: TemplateManager;
   readonly tokens: TokenManager;
   readonly volumes: VolumeManager;
+  readonly webhooks: WebhookManager;
 
   constructor(config: ClientConfig = {}) {
     this.http = new HttpClient(config);
@@ -49,12 +52,14 @@ export class Client {
     this.templates = new TemplateManager(this.http);
     this.tokens = new TokenManager(this.http);
     this.volumes = new VolumeManager(this.http);
+    this.webhooks = new WebhookManager(this.http);
   }
 
   async createSandbox(options: SandboxCreateOptions = {}, call?: CallOptions): Promise<Sandbox> {
     return this.sandbox(await this.api.sandboxCreate(options, call));
   }
 
+  /** The sandbox with this id or name. */
   async getSandbox(id: string): Promise<Sandbox> {
     return this.sandbox(await this.api.sandboxGet({ id }));
   }
@@ -80,9 +85,8 @@ export class Client {
 }
 
 /** A new sandbox; options of the client may stand among its own. */
-export async function createSandbox(options: SandboxCreateOptions & ClientConfig = {}): Promise<Sandbox> {
-  const { baseUrl, token, timeoutMs, maxRetries, fetch, ...fields } = options;
-  return new Client({ baseUrl, token, timeoutMs, maxRetries, fetch }).createSandbox(fields);
+export function createSandbox(options: SandboxCreateOptions & ClientConfig = {}): Promise<Sandbox> {
+  return Sandbox.create(options);
 }
 
 /** The first page of sandboxes. */

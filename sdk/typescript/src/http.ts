@@ -1,20 +1,9 @@
 import { ApiError, ConnectionError, RequestTimeoutError, SandboxError } from "./errors.js";
 import { errorsByStatus, statusByCode, type ErrorCode } from "./generated/errors.js";
+import type { ExecResult } from "./generated/types.js";
 import type { Operation } from "./operation.js";
+import { settled, type ClientConfig } from "./settings.js";
 import { eventData } from "./sse.js";
-
-export interface ClientConfig {
-  /** Where the server is; default `http://localhost:3111`. */
-  baseUrl?: string;
-  /** Sent as `Authorization: Bearer …`. */
-  token?: string;
-  /** Deadline of one request, 30 000 by default. Streams have none once they have begun, nor do calls that run commands, pull or copy. */
-  timeoutMs?: number;
-  /** How often a call that may be repeated is tried again after a lost connection or a `Retry-After`; default 2. */
-  maxRetries?: number;
-  /** Another implementation of fetch. */
-  fetch?: typeof fetch;
-}
 
 export interface CallOptions {
   /** Ends the call, or the stream. */
@@ -38,7 +27,6 @@ interface Request {
   readonly options: CallOptions;
 }
 
-const DEFAULT_URL = "http://localhost:3111";
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRIES = 2;
 const FIRST_PAUSE_MS = 100;
@@ -117,42 +105,67 @@ function retryAfterMs(response: Response): number | undefined {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds * 1000, FIRST_PAUSE_MS), LONGEST_PAUSE_MS) : undefined;
 }
 
-function failureOf(verb: string, path: string, status: number, text: string): ApiError {
-  let reason = text;
+interface ErrorBody {
+  error?: unknown;
+  fix?: unknown;
+  result?: ExecResult;
+}
+
+function bodyOf(text: string): ErrorBody {
   try {
-    const parsed = JSON.parse(text) as { error?: unknown };
-    if (typeof parsed?.error === "string") reason = parsed.error;
+    return (JSON.parse(text) ?? {}) as ErrorBody;
   } catch {
-    // not JSON: some proxy in between answered, and its text is the reason
+    return {}; // some proxy in between answered, and its text is the reason
   }
+}
+
+function failureOf(address: string, verb: string, path: string, status: number, text: string): ApiError {
+  const { error, fix, result } = bodyOf(text);
   const known = errorsByStatus[status];
-  const failure = { method: verb, path, status, code: known?.code ?? `http_${status}`, reason };
+  const reason = typeof error === "string" ? error : text;
+  const failure = { method: verb, path, status, code: known?.code ?? `http_${status}`, reason, address, fix, result };
   return known ? new known.make(failure) : new ApiError(failure);
 }
 
 /** An event that says why the stream ends; one that only reports an error of the user's code has no `error` text. */
-function streamFailure(path: string, event: unknown): ApiError | undefined {
+function streamFailure(address: string, path: string, event: unknown): ApiError | undefined {
   const { type, error, code } = (event ?? {}) as { type?: unknown; error?: unknown; code?: unknown };
   if (type !== "error" || typeof error !== "string") return undefined;
   const status = statusByCode[code as ErrorCode] ?? 500;
   const make = errorsByStatus[status]?.make ?? ApiError;
-  return new make({ method: "STREAM", path, status, code: typeof code === "string" ? code : "internal", reason: error });
+  return new make({ method: "STREAM", path, status, code: typeof code === "string" ? code : "internal", reason: error, address });
+}
+
+/** Why a fetch failed, and what to do about it. */
+function lossOf(address: string, error: unknown): string {
+  const cause = (error as { cause?: { code?: string; message?: string } })?.cause;
+  const why = cause?.message || cause?.code || (error as Error)?.message;
+  if (cause?.code === "ECONNREFUSED") {
+    return `no server at ${address}: start one with \`iii serve\`, or set III_SANDBOX_URL (${why || "connection refused"})`;
+  }
+  if (/CERT|SIGNATURE/.test(cause?.code ?? "")) return `TLS failed: ${why}; NODE_EXTRA_CA_CERTS names the certificates to verify with`;
+  return why;
 }
 
 /** Requests, retries and errors; every class of this package sends through one of these. */
 export class HttpClient {
-  readonly token: string | undefined;
+  readonly #token: string | undefined; // not where console.log and JSON.stringify look
   private readonly baseUrl: string;
   private readonly timeoutMs: number;
   private readonly maxRetries: number;
   private readonly send: typeof fetch;
 
   constructor(config: ClientConfig = {}) {
-    this.baseUrl = (config.baseUrl ?? DEFAULT_URL).replace(/\/+$/, "");
-    this.token = config.token || undefined;
+    const { baseUrl, token } = settled(config);
+    this.baseUrl = baseUrl;
+    this.#token = token;
     this.timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.maxRetries = config.maxRetries ?? DEFAULT_RETRIES;
     this.send = config.fetch ?? ((input, init) => fetch(input, init));
+  }
+
+  get token(): string | undefined {
+    return this.#token;
   }
 
   getBaseUrl(): string {
@@ -206,7 +219,7 @@ export class HttpClient {
   private headers(request: Request): Record<string, string> {
     const headers: Record<string, string> = { Accept: request.accept };
     if (request.body !== undefined) headers["Content-Type"] = "application/json";
-    if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
+    if (this.#token) headers["Authorization"] = `Bearer ${this.#token}`;
     if (request.options.idempotencyKey !== undefined) headers["Idempotency-Key"] = request.options.idempotencyKey;
     return headers;
   }
@@ -214,11 +227,11 @@ export class HttpClient {
   /** What a failed fetch means to the caller. An abort of the caller's own stays what it is. */
   private lost(request: Request, deadline: Deadline, error: unknown): unknown {
     if (deadline.timedOut) {
-      return new RequestTimeoutError(`${request.verb} ${request.path}: no answer within ${request.timeoutMs} ms`);
+      const where = `${request.verb} ${this.baseUrl}${request.path}`;
+      return new RequestTimeoutError(`${where}: no answer within ${request.timeoutMs} ms; timeoutMs is the client's limit`);
     }
     if (request.options.signal?.aborted || error instanceof SandboxError) return error;
-    const cause = (error as { cause?: { code?: string; message?: string } })?.cause;
-    const why = cause?.message || cause?.code || (error as Error)?.message;
+    const why = lossOf(this.baseUrl, error);
     return new ConnectionError(`${request.verb} ${this.baseUrl}${request.path}: ${why}`, { cause: error });
   }
 
@@ -238,7 +251,7 @@ export class HttpClient {
     const wait = retryAfterMs(response);
     const text = await response.text();
     if (left > 0 && wait !== undefined) return wait;
-    throw failureOf(request.verb, request.path, response.status, text);
+    throw failureOf(this.baseUrl, request.verb, request.path, response.status, text);
   }
 
   /** The first good answer, read whole under the same deadline. */
@@ -287,7 +300,7 @@ export class HttpClient {
   private async *parse<T>(request: Request, body: ReadableStream<Uint8Array>): AsyncGenerator<T, void, undefined> {
     for await (const text of eventData(body)) {
       const event: unknown = JSON.parse(text);
-      const failure = streamFailure(request.path, event);
+      const failure = streamFailure(this.baseUrl, request.path, event);
       if (failure) throw failure;
       yield event as T;
     }

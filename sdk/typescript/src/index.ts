@@ -6,9 +6,21 @@ export {
   listTemplates,
   type SandboxCreateOptions,
 } from "./client.js";
-export { Sandbox, type ExecOptions } from "./sandbox.js";
-export { HttpClient, type CallOptions, type ClientConfig } from "./http.js";
-export { ApiError, CommandFailedError, ConnectionError, RequestTimeoutError, SandboxError, type ApiFailure } from "./errors.js";
+export { Sandbox, type CreateOptions, type KeepOptions, type RunCodeOptions } from "./sandbox.js";
+export type { CommandOptions, ExecOptions } from "./command.js";
+export { CodeError, Execution } from "./code.js";
+export { agentTools, aiTools, type AgentTool } from "./agent-tools.js";
+export { HttpClient, type CallOptions } from "./http.js";
+export type { ClientConfig } from "./settings.js";
+export {
+  ApiError,
+  CodeFailedError,
+  CommandFailedError,
+  ConnectionError,
+  RequestTimeoutError,
+  SandboxError,
+  type ApiFailure,
+} from "./errors.js";
 export * from "./generated/errors.js";
 export type * from "./generated/types.js";
 export { Api } from "./generated/api.js";
@@ -35,6 +47,7 @@ export {
   TemplateManager,
   TokenManager,
   VolumeManager,
+  WebhookManager,
 } from "./generated/managers.js";
 export { FilesystemManager } from "./managers/filesystem.js";
 export { InterpreterManager } from "./managers/interpreter.js";

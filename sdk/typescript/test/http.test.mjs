@@ -61,14 +61,15 @@ test("an id that is missing is refused before anything is sent", async () => {
 against(
   "every status has its class and code",
   (request, response) => reply(response, Number(request.url.slice(1)), { error: "because" }),
-  async (_, client) => {
+  async (server, client) => {
     for (const [status, { code, make }] of Object.entries(sdk.errorsByStatus)) {
       const error = await client.http.post(`/${status}`).catch((e) => e);
       assert.ok(error instanceof make && error instanceof sdk.ApiError && error instanceof sdk.SandboxError, status);
       assert.equal(error.code, code);
       assert.equal(error.status, Number(status));
       assert.equal(error.reason, "because");
-      assert.equal(error.message, `POST /${status} failed: ${status} because`);
+      const cure = code === "unauthorized" ? ": set III_SANDBOX_TOKEN, or pass token" : "";
+      assert.equal(error.message, `POST /${status} failed: ${status} because${cure} [${server.baseUrl}]`);
       assert.equal(error.name, make.name);
     }
     const odd = await client.http.get("/418").catch((e) => e);

@@ -20,6 +20,8 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/nearest.h"
+#include "main/config/config_help.h"
 #include "main/config/worker_settings.h"
 
 #define FILE_MAX  LIMIT_MAX(CONFIG_FILE_BYTES)
@@ -64,12 +66,16 @@ static int set_value(const struct file *f, const struct settings_row *row, struc
 {
     struct err why = ERR_INIT;
     char what[300];
-    if (!value || !fy_node_is_scalar(value) || fy_node_is_alias(value) || fy_node_is_null(value)) {
+    bool is_tree = row->type == 'j' && value && fy_node_is_mapping(value);
+    if (!is_tree && (!value || !fy_node_is_scalar(value) || fy_node_is_alias(value) || fy_node_is_null(value))) {
         (void)snprintf(what, sizeof(what), "%s needs one value", row->yaml);
         return complain(f, key, what);
     }
-    size_t len;
-    const char *text = fy_node_get_scalar(value, &len);
+    size_t len = 0;
+    CLEANUP(free_p) char *tree = is_tree ? fy_emit_node_to_string(value, FYECF_MODE_JSON_ONELINE) : NULL;
+    const char *text = is_tree ? tree : fy_node_get_scalar(value, &len);
+    if (is_tree)
+        len = tree ? strlen(tree) : 0;
     CLEANUP(free_p) char *copy = xstrndup(text ? text : "", text ? len : 0);
     if (settings_set(f->settings, row, copy, &why) == 0)
         return 0;
@@ -208,28 +214,6 @@ static int read_settings(const char *path, const struct buf *raw, struct setting
 
 /* --- flags --- */
 
-static void print_help(void)
-{
-    printf("Usage: iii serve [OPTIONS]\n\nRuns the sandbox server.\n\nOptions:\n");
-    printf("  %-24s %s\n", "-c, --config FILE", "Read settings from a YAML file");
-    printf("  %-24s %s\n", "-h, --help", "Print this text");
-    for (const struct settings_row *row = settings_rows; row->field; row++) {
-        char flag[64];
-        if (!*row->flag)
-            continue;
-        const char *value = row->type == 'b' ? "" : row->type == 'i' ? " NUMBER" : " TEXT";
-        (void)snprintf(flag, sizeof(flag), "%s%s", row->flag, value);
-        printf("  %-24s %s", flag, row->help);
-        if (row->type != 'b' && *row->fallback)
-            printf(" [%s]", row->fallback);
-        printf("\n");
-    }
-    printf("\nEnvironment (flags override it, it overrides the file):\n");
-    for (const struct settings_row *row = settings_rows; row->field; row++)
-        printf("  %-24s %s%s%s%s\n", row->env, row->help, *row->fallback ? " [" : "", row->fallback,
-               *row->fallback ? "]" : "");
-}
-
 /* One option of the command line: its name, and its value after "=" or in the next argument. */
 struct option_at {
     const char *arg, *value; /* value NULL: none given */
@@ -257,6 +241,16 @@ static const struct settings_row *flag_row(const struct option_at *o)
     return NULL;
 }
 
+static int unknown_flag(const struct option_at *o, struct err *err)
+{
+    CLEANUP(free_p) char *name = xstrndup(o->arg, o->name_len);
+    struct nearest near = { .name = name };
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        nearest_offer(&near, row->flag);
+    return err_set(err, ERR_INVALID, 0, "unknown option \"%.80s\"%s%s%s; see `iii serve --help`", name,
+                   *near.found ? " (did you mean " : "", near.found, *near.found ? "?)" : "");
+}
+
 /* Walks the options. With s NULL it only finds the file and --help (returns 1); with s it applies the flags. */
 static int read_flags(int argc, char **argv, struct settings *s, const char **ret_config, struct err *err)
 {
@@ -266,7 +260,7 @@ static int read_flags(int argc, char **argv, struct settings *s, const char **re
         if (is_named(&o, "--help") || is_named(&o, "-h"))
             return 1;
         if (!row && !is_named(&o, "--config") && !is_named(&o, "-c"))
-            return err_set(err, ERR_INVALID, 0, "unknown option \"%s\"; `iii serve --help` lists them", o.arg);
+            return unknown_flag(&o, err);
         if ((!row || row->type != 'b') && !o.value) { /* it needs one, and there is no "=" */
             if (o.next >= argc)
                 return err_set(err, ERR_INVALID, 0, "option %s needs a value", o.arg);
@@ -314,7 +308,7 @@ int config_load(int argc, char **argv, struct config *from, struct settings *ret
     struct config c = { .argc = argc, .argv = argv };
     int r = read_flags(argc, argv, NULL, &c.path, err);
     if (r > 0)
-        print_help();
+        config_help_print();
     if (r == 0 && c.path)
         r = read_text(c.path, &text, err);
     if (r == 0)

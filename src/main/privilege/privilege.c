@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "image/docker_credentials.h"
 #include "image/image.h"
 #include "main/backends.h"
 #include "main/privilege/ownership.h"
@@ -27,31 +28,44 @@
 #include "os/confine.h"
 #include "runtime/native/native.h"
 
+/* What image_limits_load(), the client of registries and docker_credentials.c read. */
+#define IMAGES_KEPT                                                                                             \
+    KEEPER_KEPT, "III_IMAGE_*", "III_DISK_RESERVE_MB", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", \
+        "ALL_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_*", "CURL_CA_BUNDLE", "DOCKER_CONFIG", "HOME"
+/* What programs behind `docker login` read, where the operator uses one. */
+#define CREDENTIALS_KEPT \
+    "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "PASSWORD_STORE_*"
 #define CARRIED_MAX (1u << 20) /* bytes of a file with certificates */
 
 static int start_keeper(const struct settings *s, const char *data_dir, const char *config, const struct run_as *who,
                         struct privilege *p, struct err *err)
 {
-    char uid[24], gid[24];
+    char uid[24], gid[24], connections[24];
+    (void)snprintf(connections, sizeof(connections), "%lld", (long long)s->ssh_connections);
     (void)snprintf(uid, sizeof(uid), "%u", (unsigned)who->uid);
     (void)snprintf(gid, sizeof(gid), "%u", (unsigned)who->gid);
     CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
     const struct native_options native = { .data_dir = data_dir,
                                            .image_dir = images,
-                                           .prepared_pool = (unsigned)s->blank_pool };
+                                           .prepared_pool = (unsigned)s->blank_pool,
+                                           .boxes_max = (unsigned)s->max_sandboxes };
     struct native_job launcher;
     native_job(&native, &launcher);
+    static const char *const for_vms[] = { KEEPER_KEPT, NULL }, *const for_images[] = { IMAGES_KEPT, NULL };
+    static const char *const for_credentials[] = { IMAGES_KEPT, CREDENTIALS_KEPT, NULL };
     const struct keeper_job jobs[] = {
         [PRIVILEGE_LAUNCHER] = launcher.job,
-        [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
+        [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir },
+                               .kept = docker_credentials_has_helper() ? for_credentials : for_images },
         [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun, s->vm_jailer },
-                           .is_many = true },
+                           .is_many = true,
+                           .kept = for_vms },
         [PRIVILEGE_LISTENER] = { .args = { tls_ports_is_wanted(s) ? "--tls-listener" : NULL, s->tls_cert, s->tls_key,
-                                           s->tls_client_ca },
-                                 .is_many = true,
-                                 .is_bare = true },
-        [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config, data_dir, uid, gid },
-                               .is_bare = true },
+                                           s->tls_client_ca, s->tls_client_auth },
+                                 .is_many = true },
+        [PRIVILEGE_ARCHIVE] = { .args = { "--archive-tool", data_dir, uid, gid }, .is_many = true },
+        [PRIVILEGE_SSH] = { .args = { *s->ssh ? "--ssh-listener" : NULL, data_dir, s->ssh_host_key, connections } },
+        [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config, data_dir, uid, gid } },
     };
     int r = keeper_new(jobs, sizeof(jobs) / sizeof(*jobs), &p->keeper, err);
     native_job_done(&launcher);
@@ -118,7 +132,7 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
     ret->who = (struct confine_who){ .uid = who.uid, .gid = who.gid };
     ret->who.has_group = backends_group(s, &ret->who.group);
     backends_tls(s->docker_cert_path, &ret->docker_tls);
-    char **const files[] = { &s->ca_cert,         &s->client_cert,       &s->client_key,
+    char **const files[] = { &s->ca_cert,         &s->client_cert,       &s->client_key,      &s->oidc_jwks,
                              &ret->docker_tls.ca, &ret->docker_tls.cert, &ret->docker_tls.key };
     for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
         r = carry_file(files[i], &who, err);

@@ -14,7 +14,9 @@ enum privilege_job {
     PRIVILEGE_IMAGES,
     PRIVILEGE_VM,
     PRIVILEGE_LISTENER, /* with TLS only */
-    PRIVILEGE_CONFIG    /* with a configuration file only */
+    PRIVILEGE_CONFIG,   /* with a configuration file only */
+    PRIVILEGE_ARCHIVE,
+    PRIVILEGE_SSH /* with SSH only */
 };
 
 struct privilege {

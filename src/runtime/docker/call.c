@@ -173,7 +173,8 @@ struct docker_call *docker_call_start(struct docker_call_set *set, const struct 
                                       .body_fd = req->tar_fd,
                                       .timeout_ms = req->timeout_ms ? req->timeout_ms : TIMEOUT_MS,
                                       .body_max = req->on_line || req->on_bytes ? 0 : DOCKER_CALL_BODY_MAX,
-                                      .trust = &h->trust };
+                                      .trust = &h->trust,
+                                      .rule = outgoing_operator };
     if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0) {
         c->late = timer_new(set->loop, 0, 0, call_on_late, c);
         if (req->tar_fd)

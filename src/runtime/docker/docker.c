@@ -424,6 +424,15 @@ static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
 static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,
                               box_done_fn *fn, void *arg)
 {
+    struct err err = ERR_INIT;
+    struct box_stats now = { 0 };
+    if (docker_stat_read(box, &now, NULL) == 0 && now.memory_bytes > (uint64_t)memory_mb << 20) {
+        (void)err_set(&err, ERR_CONFLICT, EBUSY,
+                      "memory cannot be lowered to %u MB: %u MB are in use, and the engine would end processes for it",
+                      memory_mb, (unsigned)(now.memory_bytes >> 20) + 1);
+        fn(arg, &err);
+        return;
+    }
     JSON_OWNED body = docker_messages_limits(memory_mb, cpu_milli, pids_max);
     (void)call_box(box, "POST", "/update", body, on_did, doing_new(box, CHANGE_NONE, fn, arg));
 }
@@ -496,6 +505,9 @@ static void docker_on_tick(void *arg)
 static const struct runtime_lack lacks[] = {
     { "pause", WHY_NO_LIMIT },
     { "snapshot", "the engine cannot pause a container while it is captured: " WHY_NO_LIMIT },
+    { "stop",
+      "this server keeps no files of a container that is not there: take a snapshot, or use the native backend" },
+    { "hibernate", "the engine saves files, not the memory of processes; the qemu and firecracker backends do" },
     { "network", "Podman cannot connect a container that was created without a network" },
     { "limitMemory", WHY_NO_LIMIT },
     { "limitCpu", WHY_NO_LIMIT },
@@ -503,8 +515,11 @@ static const struct runtime_lack lacks[] = {
     { "volume", "a running container accepts no new mount" },
     { "egress", "the engine's bridge has no policy; omit \"network\", or use the native backend" },
     { "limitDisk", "the engine's storage has no reliable limit for one container" },
+    { "growDisk", "the engine's storage has no reliable limit for one container" },
     { "limitRate", "the engine has no rate limit for a container's network" },
     { "hostname", "a container keeps the host name it was created with" },
+    { "seccomp", "a container has the engine's own profile; use the native backend" },
+    { "deniedCalls", "a container has the engine's own filter, which reports nothing" },
     { "diskWatch", "files are on the engine's disk, not in the data folder" },
     { "imageStore", "images are the engine's own, or its copies of those in the store" },
     { "hostFiles", "a container cannot share the host's own programs: it gets a copy of them, made once as an image" },
@@ -520,6 +535,7 @@ static struct runtime_caps docker_caps(struct runtime *rt)
                                   .can_limit_cpu = p->can_cpu,
                                   .can_limit_pids = p->can_pids,
                                   .can_network = p->can_network,
+                                  .can_resize = true,
                                   .has_layers = true };
 }
 

@@ -30,10 +30,11 @@
 
 const char *fake_op_name(enum fake_op op)
 {
-    static const char *const names[] = { "create",     "adopt",         "destroy",    "pause",      "resume",
-                                         "set limits", "measure",       "capture",    "sweep",      "mount",
-                                         "unmount",    "remove volume", "net create", "net delete", "net attach",
-                                         "net detach", "egress" };
+    static const char *const names[] = { "create",        "adopt",      "destroy",    "halt",       "retain",
+                                         "discard",       "pause",      "resume",     "set limits", "grow disk",
+                                         "measure",       "capture",    "sweep",      "mount",      "unmount",
+                                         "remove volume", "net create", "net delete", "net attach", "net detach",
+                                         "egress" };
     static_assert(sizeof(names) / sizeof(*names) == FAKE_OPS, "a name for each");
     return names[op];
 }
@@ -44,14 +45,29 @@ void fake_complain(struct fake_host *h, const char *what, const char *id)
         h->complaint = xasprintf("%s: %s", id, what);
 }
 
-static void box_drop(struct fake_host *h, struct fake_box *fb)
+static void mounts_drop(struct fake_box *fb)
 {
-    (void)map_remove(h->boxes, fb->id);
-    fb->files = fakeagent_files_free(fb->files);
     for (struct map_iter it = map_iter(fb->volumes); map_next(&it);)
         free(it.value);
     map_free(fb->volumes);
     map_free(fb->networks);
+}
+
+/* Only its files are left. */
+static void box_halt(struct fake_box *fb)
+{
+    mounts_drop(fb);
+    fb->volumes = map_new();
+    fb->networks = map_new();
+    fb->is_halted = true;
+    fb->is_paused = false;
+}
+
+static void box_drop(struct fake_host *h, struct fake_box *fb)
+{
+    (void)map_remove(h->boxes, fb->id);
+    fb->files = fakeagent_files_free(fb->files);
+    mounts_drop(fb);
     free(fb->console);
     if (fb->leftover)
         (void)tree_remove(AT_FDCWD, fb->leftover, NULL); /* not adopted; the sweep removes the rest */
@@ -172,16 +188,33 @@ int fake_lose_box(struct fake_host *h, const char *id)
     return 0;
 }
 
+void fake_reboot(struct fake_host *h)
+{
+    assert(!h->driver);
+    for (struct map_iter it = map_iter(h->boxes); map_next(&it);) {
+        struct fake_box *fb = it.value;
+        bool was_halted = fb->is_halted;
+        box_halt(fb);
+        fb->is_halted = was_halted;
+        fb->is_dead = true;
+    }
+}
+
 static struct fake_view view_of(const struct fake_box *fb)
 {
     return (struct fake_view){ .id = fb->id,
                                .hostname = fb->hostname,
                                .is_dead = fb->is_dead,
                                .is_paused = fb->is_paused,
+                               .is_halted = fb->is_halted,
                                .is_connected = fb->handle,
                                .memory_mb = fb->memory_mb,
+                               .cpu_milli = fb->cpu_milli,
+                               .pids_max = fb->pids_max,
+                               .disk_mb = fb->disk_mb,
                                .n_volumes = map_count(fb->volumes),
                                .n_networks = map_count(fb->networks),
+                               .leftover = fb->leftover,
                                .n_running =
                                    fb->handle && fb->handle->agent ? fakeagent_running(fb->handle->agent) : 0 };
 }
@@ -351,7 +384,9 @@ static void lose_helper(struct fake *f)
         if (c->kind == CALL_READY && c->box) {
             struct fake_box *fb = c->box->fb;
             handle_free(c->box);
-            if (!c->is_adopted)
+            if (c->is_kept)
+                box_halt(fb); /* its processes are ended then */
+            else if (!c->is_adopted)
                 box_drop(c->f->host, fb); /* incomplete: a real driver removes it when its helper is restarted */
             c->box = NULL;
         }
@@ -440,6 +475,7 @@ static struct runtime_caps fake_caps(struct runtime *rt)
 #define HAS(field, name) caps.field = true;
     RUNTIME_CAPS(HAS)
 #undef HAS
+    caps.can_hibernate = false;
     caps.can_capture = fake_of(rt)->host->dir;
     return caps;
 }
@@ -459,28 +495,53 @@ static int connect_box(struct fake *f, struct fake_box *fb, struct call *c)
     return 0;
 }
 
+static struct fake_box *box_new(struct fake_host *h, const char *id)
+{
+    struct fake_box *fb = xzalloc(sizeof(*fb));
+    (void)snprintf(fb->id, sizeof(fb->id), "%s", id);
+    fb->files = map_new();
+    fb->volumes = map_new();
+    fb->networks = map_new();
+    map_set(h->boxes, fb->id, fb);
+    return fb;
+}
+
 static void fake_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct fake *f = fake_of(rt);
     struct fake_fate fate;
     struct fake_box *fb = NULL;
     struct call c = { .kind = CALL_READY, .fn.ready = fn, .arg = arg, .fds = { NO_FD, NO_FD } };
-    if (fake_begin(f, FAKE_CREATE, plan->id, &fate, &c.err)) {
-        if (map_get(f->host->boxes, plan->id))
+    bool is_begun = fake_begin(f, FAKE_CREATE, plan->id, &fate, &c.err);
+    if (is_begun && plan->kept) {
+        fb = map_get(f->host->boxes, plan->id);
+        c.is_kept = true;
+        if (!fb)
+            (void)err_set(&c.err, ERR_NOT_FOUND, 0, "the files of fake box %s are gone", plan->id);
+        else if (fb->handle)
+            fake_complain(f->host, "started while it runs", plan->id);
+        is_begun = fb && !fb->handle;
+        fb = is_begun ? fb : NULL;
+    }
+    if (is_begun) {
+        if (!fb && map_get(f->host->boxes, plan->id))
             fake_complain(f->host, "created twice", plan->id);
-        fb = xzalloc(sizeof(*fb));
-        (void)snprintf(fb->id, sizeof(fb->id), "%s", plan->id);
-        fb->files = map_new();
-        fb->volumes = map_new();
-        fb->networks = map_new();
-        map_set(f->host->boxes, fb->id, fb);
+        if (fb)
+            box_halt(fb); /* ends what may still run of it */
+        else
+            fb = box_new(f->host, plan->id);
+        fb->is_halted = fb->is_dead = false;
         (void)snprintf(fb->hostname, sizeof(fb->hostname), "%s", *plan->hostname ? plan->hostname : plan->id);
         fb->memory_mb = plan->memory_mb;
         fb->cpu_milli = plan->cpu_milli;
         fb->pids_max = plan->pids_max;
-        for (size_t i = plan->n_layers; i > 0 && !read_files(plan->layers[i - 1], fb->files); i--)
+        fb->disk_mb = plan->disk_mb;
+        for (size_t i = plan->n_layers; !plan->kept && i > 0 && !read_files(plan->layers[i - 1], fb->files); i--)
             ;
-        if (connect_box(f, fb, &c) < 0) {
+        if (connect_box(f, fb, &c) < 0 && plan->kept) {
+            box_halt(fb);
+            fb = NULL;
+        } else if (!fb->handle) {
             box_drop(f->host, fb);
             fb = NULL;
         }
@@ -497,7 +558,7 @@ static void fake_adopt(struct runtime *rt, const json_t *record, bool is_paused,
     struct fake_fate fate;
     struct call c = { .kind = CALL_READY, .fn.ready = fn, .arg = arg, .fds = { NO_FD, NO_FD }, .is_adopted = true };
     bool is_begun = fake_begin(f, FAKE_ADOPT, id, &fate, &c.err);
-    if (is_begun && (!fb || fb->is_dead))
+    if (is_begun && (!fb || fb->is_dead || fb->is_halted))
         (void)err_set(&c.err, ERR_GONE, 0, "fake box %s is not there any more", id);
     else if (is_begun && fb->handle)
         fake_complain(f->host, "adopted twice", id);
@@ -542,6 +603,55 @@ static void fake_destroy(struct box *box, box_done_fn *fn, void *arg)
         box_drop(f->host, fb); /* else it stays until a sweep */
     else
         fb->is_dead = true;
+    fake_post_done(f, &fate, err.code ? &err : NULL, fn, arg);
+    fake_end(f, NULL, &fate);
+}
+
+static void fake_halt(struct box *box, box_done_fn *fn, void *arg)
+{
+    assert(box->magic == FAKE_BOX_MAGIC);
+    struct fake *f = box->f;
+    struct fake_box *fb = box->fb;
+    struct fake_fate fate;
+    struct err err = ERR_INIT;
+    bool is_begun = fake_begin(f, FAKE_HALT, fb->id, &fate, &err);
+    handle_free(box);
+    if (is_begun)
+        box_halt(fb);
+    fake_post_done(f, &fate, err.code ? &err : NULL, fn, arg);
+    fake_end(f, NULL, &fate);
+}
+
+static void fake_retain(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg)
+{
+    struct fake *f = fake_of(rt);
+    const char *id = json_get_str(record, "name", "");
+    struct fake_box *fb = map_get(f->host->boxes, id);
+    struct fake_fate fate;
+    struct err err = ERR_INIT;
+    bool is_begun = fake_begin(f, FAKE_RETAIN, id, &fate, &err);
+    if (is_begun && !fb)
+        (void)err_set(&err, ERR_NOT_FOUND, 0, "the files of fake box %s are gone", id);
+    else if (is_begun && fb->handle)
+        fake_complain(f->host, "retained while it runs", id);
+    else if (is_begun)
+        box_halt(fb);
+    fake_post_done(f, &fate, err.code ? &err : NULL, fn, arg);
+    fake_end(f, NULL, &fate);
+}
+
+static void fake_discard(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg)
+{
+    struct fake *f = fake_of(rt);
+    const char *id = json_get_str(record, "name", "");
+    struct fake_box *fb = map_get(f->host->boxes, id);
+    struct fake_fate fate;
+    struct err err = ERR_INIT;
+    bool is_begun = fake_begin(f, FAKE_DISCARD, id, &fate, &err);
+    if (is_begun && fb && fb->handle)
+        fake_complain(f->host, "discarded while it runs", id);
+    else if (is_begun && fb)
+        box_drop(f->host, fb); /* else it stays until a sweep */
     fake_post_done(f, &fate, err.code ? &err : NULL, fn, arg);
     fake_end(f, NULL, &fate);
 }
@@ -614,6 +724,17 @@ static void fake_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mi
         box->fb->cpu_milli = cpu_milli ? cpu_milli : box->fb->cpu_milli;
         box->fb->pids_max = pids_max ? pids_max : box->fb->pids_max;
     }
+    fake_post_done(box->f, &fate, err.code ? &err : NULL, fn, arg);
+    fake_end(box->f, box->fb, &fate);
+}
+
+static void fake_grow_disk(struct box *box, uint32_t disk_mb, uint32_t inodes, box_done_fn *fn, void *arg)
+{
+    struct fake_fate fate;
+    struct err err = ERR_INIT;
+    (void)inodes;
+    if (fake_begin_alive(box, FAKE_GROW_DISK, &fate, &err))
+        box->fb->disk_mb = disk_mb;
     fake_post_done(box->f, &fate, err.code ? &err : NULL, fn, arg);
     fake_end(box->f, box->fb, &fate);
 }
@@ -709,6 +830,8 @@ static void fake_sweep(struct runtime *rt, const char *const *kept_ids, size_t n
                 is_kept = strcmp(kept_ids[i], fb->id) == 0;
             if (!is_kept)
                 box_drop(f->host, fb);
+            else if (!fb->handle)
+                box_halt(fb);
         }
         sweep_folders(f->host);
     }
@@ -750,7 +873,9 @@ static struct runtime *fake_free(struct runtime *rt)
     return NULL;
 }
 
-static const struct runtime_lack fake_lacks[] = { { "snapshot", "its sandboxes have no files on disk" }, { 0 } };
+static const struct runtime_lack fake_lacks[] = { { "snapshot", "its sandboxes have no files on disk" },
+                                                  { "hibernate", "its sandboxes have no memory" },
+                                                  { 0 } };
 
 /* images, saves, without_agent: it runs the layers of our store and always has an agent, which is also told its name.
  */
@@ -765,11 +890,15 @@ static const struct runtime_ops fake_ops = {
     .on_late = box_life_on_late,
     .console_text = fake_last_words,
     .destroy = fake_destroy,
+    .halt = fake_halt,
+    .retain = fake_retain,
+    .discard = fake_discard,
     .forget = fake_forget,
     .pause = fake_pause,
     .resume = fake_resume,
     .stats = fake_stats,
     .set_limits = fake_set_limits,
+    .grow_disk = fake_grow_disk,
     .measure = fake_measure,
     .capture = fake_capture,
     .promote = fake_promote,

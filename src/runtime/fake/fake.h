@@ -26,9 +26,13 @@ enum fake_op {
     FAKE_CREATE,
     FAKE_ADOPT,
     FAKE_DESTROY,
+    FAKE_HALT,
+    FAKE_RETAIN,
+    FAKE_DISCARD,
     FAKE_PAUSE,
     FAKE_RESUME,
     FAKE_SET_LIMITS,
+    FAKE_GROW_DISK,
     FAKE_MEASURE,
     FAKE_CAPTURE, /* promote, too */
     FAKE_SWEEP,
@@ -71,14 +75,17 @@ void fake_reuse_addresses(struct fake_host *h);
 /* --- events of the host; -ENOENT: no such box --- */
 int fake_kill_box(struct fake_host *h, const char *id, const char *console); /* console: its last output, or NULL */
 int fake_kill_agent(struct fake_host *h, const char *id);                    /* the box continues without it */
-int fake_lose_box(struct fake_host *h, const char *id); /* as after a reboot: gone, without a callback */
+int fake_lose_box(struct fake_host *h, const char *id); /* gone with its files, without a callback */
+void fake_reboot(struct fake_host *h); /* while no driver runs: all boxes are dead, their files are there */
 
 /* --- what there is: for those who compare. All borrowed --- */
 struct fake_view {
     const char *id, *hostname;
     bool is_dead, is_paused, is_connected; /* connected: a driver has a handle of it */
-    uint32_t memory_mb;
+    bool is_halted;                        /* only its files are there */
+    uint32_t memory_mb, cpu_milli, pids_max, disk_mb;
     size_t n_volumes, n_networks, n_running; /* n_running: commands */
+    const char *leftover;                    /* of a promote, or NULL */
 };
 typedef void fake_view_fn(void *arg, const struct fake_view *v);
 void fake_each(struct fake_host *h, fake_view_fn *fn, void *arg);

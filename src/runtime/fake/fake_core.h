@@ -13,8 +13,9 @@ struct fake_box {
     struct map *volumes;  /* target -> volume id */
     struct map *networks; /* id -> address */
     bool is_dead, is_paused;
+    bool is_halted; /* only its files are there */
     char *console, *leftover;
-    uint32_t memory_mb, cpu_milli, pids_max;
+    uint32_t memory_mb, cpu_milli, pids_max, disk_mb;
     uint64_t disk_bytes; /* as last measured */
     struct box *handle;  /* NULL: nobody has it */
 };
@@ -63,6 +64,7 @@ struct call {
     char *folder;
     int64_t size_bytes;
     bool is_shared, is_adopted;
+    bool is_kept; /* a create over kept files */
 };
 
 struct box {

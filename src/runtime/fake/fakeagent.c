@@ -240,6 +240,25 @@ static void on_slept(void *arg)
     pump(t);
 }
 
+/* One that sleeps; the others have ended. */
+static void end_command(struct task *t, uint32_t signo)
+{
+    if (!t->timer)
+        return;
+    t->exit = (struct proto_exit){ .code = 128 + signo, .signal = signo };
+    t->timer = timer_free(t->timer);
+    pump(t);
+}
+
+static void end_all(struct fakeagent *a, uint32_t stream, uint32_t signo)
+{
+    for (struct task *t = a->tasks, *next; t; t = next) {
+        next = t->next;
+        end_command(t, signo);
+    }
+    agent_end_send_done(&a->end, stream);
+}
+
 /* What one command line does. */
 static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
 {
@@ -397,6 +416,9 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
     case PROTO_PROC_LIST:
         list_processes(a, stream);
         break;
+    case PROTO_PROC_END:
+        end_all(a, stream, proto_get_u32(in));
+        break;
     case PROTO_TUNNEL_OPEN:
         agent_end_send_error(&a->end, stream, ECONNREFUSED, "connect");
         break;
@@ -423,11 +445,8 @@ static void take_more(struct task *t, uint16_t type, struct proto_reader *in)
             pump(t);
     } else if (type == PROTO_DROP) {
         task_free(t);
-    } else if (type == PROTO_EXEC_SIGNAL && t->timer) {
-        uint32_t signo = proto_get_u32(in);
-        t->exit = (struct proto_exit){ .code = 128 + signo, .signal = signo };
-        t->timer = timer_free(t->timer);
-        pump(t);
+    } else if (type == PROTO_EXEC_SIGNAL) {
+        end_command(t, proto_get_u32(in));
     } else if (type == PROTO_FS_DATA && t->kind == TASK_WRITER) {
         data = proto_get_rest(in, &len);
         (void)buf_add(&t->data, (const char *)data, len); /* past its maximum the file is short */

@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -32,6 +33,7 @@
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
 #include "os/write_all.h"
+#include "runtime/native/counters.h"
 #include "runtime/native/disk.h"
 
 #define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
@@ -157,10 +159,14 @@ static void start_clock(void)
 __attribute__((noreturn)) static void become_agent(const struct native_box_site *site, struct cgroup_join *join,
                                                    int control)
 {
-    static char arg0[] = "iii-guest", arg1[] = "--stage", arg2[] = "3",
+    static char arg0[] = "iii-guest", arg1[] = "--stage", arg2[] = "3", arg3[] = "--ptys", ptys[16],
                 path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    char *const argv[] = { arg0, arg1, arg2, NULL }, *const envp[] = { path, NULL };
+    char *const argv[] = { arg0, arg1, arg2, arg3, ptys, NULL }, *const envp[] = { path, NULL };
     char go;
+    snprintf(ptys, sizeof(ptys), "%u", site->counters.ptys);
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the change of user took /proc/self away, which start_clock() needs */
+    if (!site->is_root) /* root has set them for the launcher, so that they bind the whole user namespace */
+        native_counters_rlimits();
     if (cgroup_join_self(join) < 0 || unshare(CLONE_NEWCGROUP) < 0)
         _exit(101);
     start_clock();
@@ -186,15 +192,25 @@ __attribute__((noreturn)) static void become_agent(const struct native_box_site 
     _exit(107);
 }
 
-static int box_spawn(struct native_box_site *site, struct native_box *c, int stage_control, struct err *err)
+/* The kernel charges the inotify instances, timers, message queues, ... of a user namespace to whoever created it as
+ * well. So a box creates its own, with its root as effective user: created by root, all boxes and root itself would
+ * share one set of counters. Capabilities are kept over the change (SECBIT_NO_SETUID_FIXUP). */
+static int box_spawn(struct native_box_site *site, struct native_box *c, const struct idrange *range, int stage_control,
+                     struct err *err)
 {
     struct cgroup_join join = { .clone_into = NO_FD };
     int r = c->has_cgroup ? cgroup_join_open(&c->cgroup, &join, err) : 0;
     if (r < 0)
         return r;
+    if (site->is_root && seteuid(range->uid_base) < 0) {
+        cgroup_join_done(&join);
+        return err_sys(err, -errno, "become user %u for a box", (unsigned)range->uid_base);
+    }
     pid_t pid = proc_clone(BOX_NAMESPACES, join.clone_into, &c->pidfd);
     if (pid == 0)
         become_agent(site, &join, stage_control);
+    if (site->is_root && seteuid(0) < 0)
+        abort(); /* never continue as the user of a box */
     cgroup_join_done(&join);
     if (pid < 0)
         return err_sys(err, pid, "make the namespaces of a box");
@@ -238,7 +254,8 @@ int native_box_new_prepared(struct native_box_site *site, struct native_box **re
             return r;
         c->has_cgroup = true;
     }
-    if ((r = make_sockets(site, c, &stage_control, err)) < 0 || (r = box_spawn(site, c, stage_control, err)) < 0)
+    if ((r = make_sockets(site, c, &stage_control, err)) < 0 ||
+        (r = box_spawn(site, c, &range, stage_control, err)) < 0)
         return r;
     if ((r = idrange_map(&range, c->pid, err)) < 0)
         return r;
@@ -264,7 +281,10 @@ int native_box_start(struct native_box_site *site, struct native_box *c, const s
     struct stage_plan plan = { .version = STAGE_PLAN_VERSION,
                                .is_self_mounted = !site->is_root,
                                .has_usr = q->is_host,
+                               .is_kept = q->is_kept,
+                               .is_watched = true,
                                .nofile = q->nofile,
+                               .nproc = native_counters_nproc(site, q->pids_max),
                                .shm_mb = q->shm_mb };
     char paths[STAGE_EXTRA_MAX];
     memcpy(plan.hostname, q->hostname, sizeof(plan.hostname));
@@ -276,14 +296,15 @@ int native_box_start(struct native_box_site *site, struct native_box *c, const s
         memcpy(paths + n, q + 1, q->extra_len);
         plan.extra_len = (uint32_t)n + q->extra_len;
     }
-    int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fd, root, c->dev, c->sys, c->usr };
+    int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fds[q->seccomp], root, c->dev, c->sys, c->usr };
     size_t n_fds = !site->is_root ? STAGE_FD_ROOT : q->is_host ? STAGE_FDS_MAX : STAGE_FD_USR;
     struct iovec parts[2] = { { &plan, sizeof(plan) }, { paths, plan.extra_len } };
     if ((r = seqsock_send(c->control, parts, fds, n_fds)) < 0)
         return err_sys(err, r, "send a box its plan");
     /* From here on the stage works in parallel. */
+    c->seccomp = (enum filter_profile)q->seccomp;
     memcpy(c->id, q->id, sizeof(c->id));
-    if (symlinkat(c->id, c->box, "id") < 0)
+    if (!q->is_kept && symlinkat(c->id, c->box, "id") < 0)
         return err_sys(err, -errno, "note the sandbox id of box %s", c->name);
     if (c->has_cgroup && (r = cgroup_limits_set(&c->cgroup, &limits, err)) < 0)
         return r;

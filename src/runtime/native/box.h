@@ -7,7 +7,10 @@
 
 #include "base/err.h"
 #include "os/cgroup.h"
+#include "os/filter.h"
 #include "os/idrange.h"
+#include "runtime/native/call_watch.h"
+#include "runtime/native/counters.h"
 #include "runtime/native/wire.h"
 
 enum native_box_state {
@@ -21,11 +24,13 @@ enum native_box_state {
 /* Shared by all boxes of one launcher. */
 struct native_box_site {
     int boxes_fd, run_fd;
-    int dev_fd;    /* root: the prepared device folder; else the host's /dev */
-    int sys_fd;    /* root: the prepared folder for /sys */
-    int agent_fd;  /* sealed memfd of the agent program */
-    int filter_fd; /* sealed memfd of the syscall filter */
-    int usr_fd;    /* the host's /usr */
+    int dev_fd;                      /* root: the prepared device folder; else the host's /dev */
+    int sys_fd;                      /* root: the prepared folder for /sys */
+    int agent_fd;                    /* sealed memfd of the agent program */
+    int filter_fds[FILTER_PROFILES]; /* sealed memfds of the syscall filters */
+    struct filter filters[FILTER_PROFILES];
+    struct call_watch calls;
+    int usr_fd; /* the host's /usr */
     bool is_root;
     bool is_overlay_by_name; /* root: this kernel takes overlay layers only by name (before 6.15) */
     int image_fd;            /* all layers are beneath it */
@@ -34,6 +39,7 @@ struct native_box_site {
                            */
     bool wants_usr;       /* the last create used the host's files: /usr is mounted ahead as well */
     struct cgroup_host cgroups;
+    struct native_counters counters;
     char tag[20];                          /* of the data folder: prefix of every cgroup name */
     uint32_t next_slot;                    /* where to look for a free id range */
     uint8_t slots[IDRANGE_POOL_SLOTS / 8]; /* bit set: a living box uses it */
@@ -68,9 +74,12 @@ struct native_box {
     bool has_cgroup;
     bool is_paused, is_ended;
     struct native_box_share share;
-    bool has_disk; /* disk.h: the upper folder is on the disk, not in the box's folder */
+    bool has_disk;   /* disk.h: the upper folder is on the disk, not in the box's folder */
+    bool is_kept;    /* kept.h: its folder stays when it has ended */
+    bool is_halting; /* DYING: a halt waits for its end */
     int pidfd;
-    uint64_t number; /* STARTING: the number of the request to answer */
+    enum filter_profile seccomp;
+    uint64_t number; /* STARTING, or halting: the number of the request to answer */
     /* Only while furnishing: */
     int maker; /* socket of the child that makes its disk */
     pid_t maker_pid;
@@ -122,6 +131,8 @@ int native_box_root_prepare(struct native_box_site *site, struct native_box *c,
 int native_box_root_use_disk(struct native_box *c, const struct wire_request *q, int disk, struct err *err);
 int native_box_root_mount(struct native_box_site *site, struct native_box *c, const struct wire_request *q, int *ret,
                           struct err *err);
+/* Writes down pid, start time and id range of c in a box's folder, in the place of those of an earlier process. */
+int native_box_root_note(const struct native_box *c, int folder, struct err *err);
 /* Folders of boxes/NAME that an overlay is made of. former: the previous writable layer, now the topmost read-only
  * one. */
 struct native_box_root_upper {
@@ -133,7 +144,8 @@ int native_box_root_overlay(struct native_box_site *site, struct native_box *c, 
 /* Root only: reopens c->box and c->upper of a running box; native_box_close_start() closes them. c->userns must be
  * open. */
 int native_box_root_reopen(struct native_box_site *site, struct native_box *c, struct err *err);
-int native_box_root_usr(struct native_box_site *site, struct native_box *c, struct err *err); /* fills c->usr */
 int native_box_root_shared(struct native_box_site *site, struct err *err); /* fills site->dev_fd and sys_fd */
+/* usr_view.c: the host's /usr for the box, in c->usr. */
+int native_box_root_usr(struct native_box_site *site, struct native_box *c, struct err *err);
 /* Next string of a request's extra bytes; NULL at the end. *at starts at 0. */
 const char *native_box_root_next(const struct wire_request *q, uint32_t *at);

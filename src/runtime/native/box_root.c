@@ -22,6 +22,7 @@
 #include "os/mount.h"
 #include "os/overlay_compat.h"
 #include "os/sysview.h"
+#include "runtime/native/kept.h"
 
 #define OVERLAY_POINT "overlay" /* below run/: where older kernels attach the layers */
 
@@ -97,12 +98,6 @@ static int layers_tree(struct native_box_site *site, struct native_box *c, const
     return t->fd;
 }
 
-int native_box_root_usr(struct native_box_site *site, struct native_box *c, struct err *err)
-{
-    int r = clone_readable(site->usr_fd, c, MOUNT_ATTR_NODEV, &c->usr);
-    return r < 0 ? err_sys(err, r, "clone the host's /usr") : 0;
-}
-
 static int make_upper(int at, struct err *err)
 {
     int r = 0;
@@ -112,20 +107,24 @@ static int make_upper(int at, struct err *err)
     return write_file(at, "upper/etc/resolv.conf", "nameserver 127.0.0.1\n", err);
 }
 
-int native_box_root_prepare(struct native_box_site *site, struct native_box *c, struct err *err)
+int native_box_root_note(const struct native_box *c, int folder, struct err *err)
 {
     char note[64];
+    snprintf(note, sizeof(note), "%d:%llu:%u", (int)c->pid, (unsigned long long)c->start_time, c->slot);
+    (void)unlinkat(folder, "pid", 0); /* absent is fine */
+    return symlinkat(note, folder, "pid") < 0 ? err_sys(err, -errno, "note the pid of box %s", c->name) : 0;
+}
+
+int native_box_root_prepare(struct native_box_site *site, struct native_box *c, struct err *err)
+{
     int r = make_folder(site->boxes_fd, c->name, 0700, err);
     if (r < 0)
         return r;
     c->box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (c->box < 0)
         return err_sys(err, -errno, "open box folder %s", c->name);
-    if ((r = make_upper(c->box, err)) < 0)
+    if ((r = make_upper(c->box, err)) < 0 || (r = native_box_root_note(c, c->box, err)) < 0)
         return r;
-    snprintf(note, sizeof(note), "%d:%llu:%u", (int)c->pid, (unsigned long long)c->start_time, c->slot);
-    if (symlinkat(note, c->box, "pid") < 0)
-        return err_sys(err, -errno, "note the pid of box %s", c->name);
     if (!site->is_root)
         return 0;
     r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
@@ -301,8 +300,8 @@ int native_box_root_use_disk(struct native_box *c, const struct wire_request *q,
     CLEANUP(close_fd_p) int top = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return err_sys(err, -errno, "open the disk of box %s", c->name);
-    int r = make_upper(top, err);
-    if (r >= 0)
+    int r = q->is_kept ? 0 : make_upper(top, err);
+    if (r >= 0 && !q->is_kept) /* the box could have made a link of a name */
         r = write_names(top, q, err);
     if (r < 0)
         return r;
@@ -319,15 +318,18 @@ int native_box_root_use_disk(struct native_box *c, const struct wire_request *q,
 int native_box_root_mount(struct native_box_site *site, struct native_box *c, const struct wire_request *q, int *ret,
                           struct err *err)
 {
-    int r = c->has_disk ? 0 : write_names(c->box, q, err);
+    int r = c->has_disk || q->is_kept ? 0 : write_names(c->box, q, err);
     if (r < 0)
         return r;
     if (!site->is_root) {
         *ret = fcntl(c->box, F_DUPFD_CLOEXEC, 0);
         return *ret < 0 ? err_sys(err, -errno, "open the box folder") : 0;
     }
-    const struct native_box_root_upper first = { .upper = "upper", .work = "work" };
-    if ((r = native_box_root_overlay(site, c, q, &first, ret, err)) >= 0)
+    char top[KEPT_UPPER] = "upper", former[KEPT_UPPER] = "";
+    if (q->is_kept && !c->has_disk && (r = kept_uppers(c->box, top, former, err)) < 0)
+        return r;
+    const struct native_box_root_upper folders = { .upper = top, .work = "work", .former = *former ? former : NULL };
+    if ((r = native_box_root_overlay(site, c, q, &folders, ret, err)) >= 0)
         site->wants_usr = q->is_host;
     return r;
 }

@@ -150,11 +150,11 @@ static void host_precede(struct cpu_priority *y, const struct native_box_site *s
     y->is_host_first = is_host_first;
 }
 
-void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_site *site, struct native_box *box_list)
+bool native_cpu_priority_step(struct cpu_priority *y, const struct native_box_site *site, struct native_box *box_list)
 {
     int64_t now = clock_mono_us(), span = now - y->looked_us;
     if (y->next_us == 0 || now < y->next_us)
-        return;
+        return false;
     uint64_t all = cgroup_host_cpu_used_us(&site->cgroups), idle = host_idle_us();
     bool is_first = y->looked_us == 0;
     unsigned boxes = is_first ? 0 : milli_of(all - y->all_us, span);
@@ -168,7 +168,7 @@ void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_si
     if (is_quiet && !has_heavy(box_list)) {
         host_precede(y, site, box_list, others);
         y->next_us = now + IDLE_LOOK_US;
-        return;
+        return true;
     }
     for (struct native_box *c = box_list; c; c = c->next)
         if (is_looked_at(c))
@@ -187,4 +187,5 @@ void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_si
     host_precede(y, site, box_list, others);
     int64_t cost = (clock_mono_us() - now) * COST_FACTOR;
     y->next_us = now + (cost > BUSY_LOOK_US ? cost : BUSY_LOOK_US);
+    return true;
 }

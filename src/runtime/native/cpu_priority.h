@@ -21,4 +21,5 @@ struct cpu_priority {
 
 /* How long until native_cpu_priority_step() has something to do: -1 = nothing until a box runs. */
 int native_cpu_priority_wait_ms(struct cpu_priority *y, const struct native_box *box_list);
-void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_site *site, struct native_box *box_list);
+/* True: it took a sample, which it does a few times a second while a box runs. */
+bool native_cpu_priority_step(struct cpu_priority *y, const struct native_box_site *site, struct native_box *box_list);

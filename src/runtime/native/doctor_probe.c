@@ -35,11 +35,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "os/filter.h"
 #include "os/idrange.h"
 
 #define DISK_LOW_BYTES (UINT64_C(1) << 30)
 #define FILES_LOW      8192u /* two descriptors for each box, and connections */
+
+#define BOX_FILES   32768u /* of fs.file-max for each box: it is ended only when half of all are open */
+#define BOX_INOTIFY 32u
+#define HOST_TASKS  4096u /* processes of everybody else */
 
 #define SAY(...) ((void)snprintf(detail, size, __VA_ARGS__))
 
@@ -498,4 +503,54 @@ int doctor_probe_files(const struct doctor_env *env, char *detail, size_t size)
         return -errno;
     SAY("%llu descriptors, two per box", (unsigned long long)limit.rlim_max);
     return limit.rlim_max >= FILES_LOW ? 0 : -EMFILE;
+}
+
+/* A maximum of the kernel and what all boxes together need of it. */
+struct maximum {
+    const char *name, *path;
+    uint64_t less, need; /* less: kept for others by the kernel itself */
+};
+
+/* How many of them are too low; detail gets their names, values and needs. */
+static int maxima_check(const struct maximum *list, size_t n, char *detail, size_t size)
+{
+    size_t len = 0;
+    int low = 0;
+    for (size_t i = 0; i < n; i++) {
+        long value = sysctl_value(list[i].path);
+        if (value < 0 || (uint64_t)value >= list[i].less + list[i].need)
+            continue;
+        int more = snprintf(detail + len, size - len, "%s%s is %ld, needs %llu", low++ ? "; " : "", list[i].name, value,
+                            (unsigned long long)(list[i].less + list[i].need));
+        len += more > 0 && (size_t)more < size - len ? (size_t)more : 0;
+    }
+    return low;
+}
+
+int doctor_probe_maxima(const struct doctor_env *env, char *detail, size_t size)
+{
+    uint64_t boxes = env->boxes, tasks = boxes * env->pids + HOST_TASKS, kept = 0;
+    long reserve = sysctl_value("/proc/sys/kernel/pty/reserve");
+    kept = reserve > 0 ? (uint64_t)reserve : 0;
+    /* A server without root makes all namespaces as one user, and its boxes share that user's counters. */
+    uint64_t spaces = env->is_root ? 1 : boxes, watchers = env->is_root ? BOX_INOTIFY : boxes * BOX_INOTIFY;
+    const struct maximum list[] = {
+        { "kernel.pty.max", "/proc/sys/kernel/pty/max", kept, boxes * LIMIT_MIN(PTYS) },
+        { "fs.file-max", "/proc/sys/fs/file-max", 0, boxes * BOX_FILES },
+        { "kernel.pid_max", "/proc/sys/kernel/pid_max", 0, tasks },
+        { "kernel.threads-max", "/proc/sys/kernel/threads-max", 0, tasks },
+        { "fs.inotify.max_user_instances", "/proc/sys/fs/inotify/max_user_instances", 0, watchers },
+        { "user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", 0, spaces },
+        { "user.max_net_namespaces", "/proc/sys/user/max_net_namespaces", 0, spaces },
+        { "user.max_pid_namespaces", "/proc/sys/user/max_pid_namespaces", 0, spaces },
+    };
+    if (maxima_check(list, sizeof list / sizeof *list, detail, size) > 0)
+        return -ERANGE;
+    if (sysctl_value("/proc/sys/vm/overcommit_memory") == 2) {
+        SAY("vm.overcommit_memory is 2: memory that a sandbox reserves and does not use is taken from all; set it to "
+            "0");
+        return -ERANGE;
+    }
+    SAY("enough for %u sandboxes of %u processes", env->boxes, env->pids);
+    return 0;
 }

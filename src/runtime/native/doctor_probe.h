@@ -10,6 +10,7 @@ struct doctor_env {
     const char *data_dir;
     const char *scratch; /* an empty folder on the data folder's disk, made and removed by the caller; "" = none */
     bool is_root;
+    unsigned boxes, pids; /* that are to run at the same time, and the processes of each */
 };
 
 /* 0, or -errno; detail (size bytes, "" before) is filled in both cases when there is something to report. */
@@ -34,3 +35,4 @@ doctor_probe_fn doctor_probe_data_dir;
 doctor_probe_fn doctor_probe_state;
 doctor_probe_fn doctor_probe_disk;
 doctor_probe_fn doctor_probe_files;
+doctor_probe_fn doctor_probe_maxima;

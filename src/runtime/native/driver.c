@@ -21,13 +21,10 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "loop/helper.h"
-#include "os/cgroup.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
-#include "runtime/box_life.h"
+#include "runtime/native/driver_core.h"
 #include "runtime/native/native.h"
-#include "runtime/native/wire.h"
 #include "runtime/traffic.h"
 
 #define NATIVE_MAGIC   0x6e617469u
@@ -40,65 +37,6 @@
 #define QUICK_ENDS_MAX 5        /* this often in a row is restarted at once; after that, with a pause */
 #define PAUSE_MS       250      /* the first pause; each is twice as long as the last */
 #define PAUSE_MAX_MS   8000
-
-struct message {
-    struct message *next;
-    size_t extra_len;
-    struct wire_request request; /* extra bytes follow */
-};
-
-struct pending {
-    struct pending *next;
-    uint64_t number;
-    uint32_t op;
-    char id[IDENT_MAX];
-    struct message *message; /* sent or in n->out; kept in case the launcher dies before it replies */
-    box_ready_fn *on_ready;
-    box_done_fn *on_done;
-    box_capture_fn *on_capture;
-    box_egress_fn *on_egress;
-    box_promote_fn *on_promote;
-    void *arg;
-};
-
-struct native {
-    struct runtime rt; /* first */
-    unsigned magic;
-    struct helper launcher;
-    bool is_dead;                          /* the launcher is gone, and the next one is started after a pause */
-    struct timer *pause;                   /* of that pause */
-    bool has_uid_range, is_root, can_disk; /* of the launcher */
-    uint64_t last_number;
-    struct pending *pending;
-    struct message *out, **out_end; /* messages that the socket did not accept yet; owned by their pending */
-    struct box *boxes;
-    int64_t started_us;  /* start of the launcher */
-    unsigned quick_ends; /* launchers in a row that exited soon */
-    loop_fn *on_restart;
-    void *restart_arg;
-    struct keeper *own_keeper; /* starts the launcher where the server has no keeper; freed with us */
-    struct cgroup_host cgroups;
-    bool has_own_cgroups;
-    char *data_dir;
-};
-
-struct box {
-    struct box_life life; /* first */
-    unsigned magic;
-    struct box *next, **at; /* in n->boxes */
-    struct native *n;
-    char id[IDENT_MAX], name[WIRE_NAME_MAX];
-    pid_t pid;
-    uint64_t start_time;
-    uint32_t slot;
-    struct cgroup cgroup;
-    bool has_cgroup, is_paused;
-    char *leftover; /* of a promote before adoption, or NULL */
-    int pidfd;
-    int64_t measured; /* bytes of the host's disk, as last counted */
-    int disk_fd;      /* the image of its private disk, only for fstat; -EBADF: it has none */
-    struct watch *exit_watch;
-};
 
 static struct native *native_of(struct runtime *rt)
 {
@@ -182,8 +120,18 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_promote(p->arg, NULL, 0, false, err);
     else if (p->on_egress)
         p->on_egress(p->arg, NO_FD, NO_FD, err);
+    else if (p->on_bytes)
+        p->on_bytes(p->arg, 0, err);
     else if (p->on_done)
         p->on_done(p->arg, err);
+}
+
+static struct box *box_named(const struct native *n, const char *name)
+{
+    struct box *b = n->boxes;
+    while (b && strcmp(b->name, name) != 0)
+        b = b->next;
+    return b;
 }
 
 static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
@@ -192,9 +140,7 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
     /* The launcher names a promoted folder: it is a leftover until somebody has moved it. is_paused follows what the
      * launcher did. */
     bool is_leftover = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
-    struct box *b = n->boxes;
-    while (b && strcmp(b->name, p->message->request.name) != 0)
-        b = b->next;
+    struct box *b = box_named(n, p->message->request.name);
     if (b && p->op == WIRE_MEASURE && rep->result >= 0)
         b->measured = rep->size_bytes < 0 ? 0 : rep->size_bytes;
     if (b && (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0)
@@ -219,6 +165,8 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
             p->on_capture(p->arg, folder, rep->size_bytes, NULL);
         else if (p->on_promote)
             p->on_promote(p->arg, folder, rep->is_shared ? -1 : rep->size_bytes, rep->is_shared, NULL);
+        else if (p->on_bytes)
+            p->on_bytes(p->arg, rep->size_bytes, NULL);
         else if (p->on_done)
             p->on_done(p->arg, NULL);
     }
@@ -285,6 +233,12 @@ static void on_socket(void *arg, int events)
             log_event(LOG_DEBUG, "launcher.start", "error", rep.text, NULL);
             on_launcher_gone(n);
             return;
+        }
+        if (rep.op == WIRE_OVERUSE) {
+            const struct box *b = box_named(n, rep.name);
+            if (b)
+                box_life_overuse(b, rep.text);
+            continue;
         }
         struct pending **at = &n->pending;
         while (*at && (*at)->number != rep.number)
@@ -381,8 +335,12 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     q->disk_mb = plan->disk_mb;
     q->inodes = plan->inodes;
     q->nofile = plan->nofile ? plan->nofile : LIMIT_DEFAULT(OPEN_FILES);
+    q->seccomp = (uint8_t)plan->seccomp;
     q->shm_mb = plan->shm_mb ? plan->shm_mb : LIMIT_DEFAULT(SHM_MB);
     q->is_host = plan->is_host;
+    q->is_kept = plan->kept != NULL;
+    if (plan->kept)
+        snprintf(q->name, sizeof(q->name), "%s", json_get_str(plan->kept, "name", ""));
     put_layers((char *)(m + 1), plan->layers, plan->n_layers);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
@@ -453,6 +411,36 @@ static void native_destroy(struct box *b, box_done_fn *fn, void *arg)
     box_free(b);
 }
 
+/* A request about a box that may have no handle. */
+static void ask_kept(struct native *n, uint32_t op, const json_t *record, box_done_fn *fn, void *arg)
+{
+    struct message *m = message_new(op, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    snprintf(m->request.name, sizeof(m->request.name), "%s", json_get_str(record, "name", ""));
+    snprintf(m->request.id, sizeof(m->request.id), "%s", json_get_str(record, "id", ""));
+    memcpy(p->id, m->request.id, sizeof(p->id));
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_retain(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg)
+{
+    ask_kept(native_of(rt), WIRE_HALT, record, fn, arg);
+}
+
+static void native_halt(struct box *b, box_done_fn *fn, void *arg)
+{
+    JSON_OWNED record = native_save(b);
+    ask_kept(box_owner(b), WIRE_HALT, record, fn, arg);
+    box_free(b);
+}
+
+static void native_discard(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg)
+{
+    ask_kept(native_of(rt), WIRE_DESTROY, record, fn, arg);
+}
+
 static void native_forget(struct box *b)
 {
     (void)box_owner(b);
@@ -502,6 +490,14 @@ static void native_set_limits(struct box *b, uint32_t memory_mb, uint32_t cpu_mi
     m->request.memory_mb = memory_mb;
     m->request.cpu_milli = cpu_milli;
     m->request.pids_max = pids_max;
+    submit_done(b->n, m, fn, arg);
+}
+
+static void native_grow_disk(struct box *b, uint32_t disk_mb, uint32_t inodes, box_done_fn *fn, void *arg)
+{
+    struct message *m = box_message(b, WIRE_GROW);
+    m->request.disk_mb = disk_mb;
+    m->request.inodes = inodes;
     submit_done(b->n, m, fn, arg);
 }
 
@@ -561,6 +557,7 @@ static void native_volume(struct box *b, uint32_t op, const struct box_volume *v
     snprintf(m->request.object, sizeof(m->request.object), "%s", v->id);
     snprintf(m->request.workdir, sizeof(m->request.workdir), "%s", v->target);
     m->request.is_readonly = v->is_readonly;
+    m->request.disk_mb = op == WIRE_MOUNT ? v->size_mb : 0;
     submit_done(b->n, m, fn, arg);
 }
 
@@ -584,6 +581,16 @@ static void ask_object(struct native *n, uint32_t op, const char *object, box_do
 static void native_remove_volume(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
 {
     ask_object(native_of(rt), WIRE_VOLUME_REMOVE, id, fn, arg);
+}
+
+static void native_measure_volume(struct runtime *rt, const char *id, box_bytes_fn *fn, void *arg)
+{
+    struct message *m = message_new(WIRE_VOLUME_MEASURE, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    snprintf(m->request.object, sizeof(m->request.object), "%s", id);
+    p->on_bytes = fn;
+    p->arg = arg;
+    submit(native_of(rt), m, p);
 }
 
 static void native_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
@@ -625,9 +632,9 @@ static void native_open_egress(struct box *b, box_egress_fn *fn, void *arg)
     submit(box_owner(b), box_message(b, WIRE_EGRESS_REDIRECT), p);
 }
 
-static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t count, box_done_fn *fn, void *arg)
+static void sweep_but(struct native *n, const char *const *kept_ids, size_t count, bool keeps_marked, box_done_fn *fn,
+                      void *arg)
 {
-    struct native *n = native_of(rt);
     size_t at = 0;
     do {
         size_t bytes = 0, last = at;
@@ -646,10 +653,16 @@ static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t
             to += len;
         }
         m->request.is_last = at == count;
+        m->request.is_kept = keeps_marked;
         p->on_done = at == count ? fn : NULL;
         p->arg = arg;
         submit(n, m, p);
     } while (at < count);
+}
+
+static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t count, box_done_fn *fn, void *arg)
+{
+    sweep_but(native_of(rt), kept_ids, count, false, fn, arg);
 }
 
 static struct runtime_caps native_caps(struct runtime *rt)
@@ -669,6 +682,11 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_limit_rate = true,
                                   .can_rename = true,
                                   .can_measure = true,
+                                  .can_stop = true,
+                                  .can_resize = true,
+                                  .can_grow = n->can_disk,
+                                  .can_seccomp = true,
+                                  .can_see_calls = true,
                                   .has_store = true,
                                   .has_host = true,
                                   .has_layers = true };
@@ -700,19 +718,31 @@ static struct runtime *native_free(struct runtime *rt)
 
 static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg);
 
+static const struct runtime_lack native_lacks[] = {
+    { "hibernate", "the memory of its processes cannot be saved; stop keeps its files, and the qemu and firecracker "
+                   "backends save memory" },
+    { 0 }
+};
+
 static const struct runtime_ops native_ops = {
     .name = "native",
+    .lacks = native_lacks,
     .caps = native_caps,
     .create = native_create,
     .adopt = native_adopt,
     .save = native_save,
     .on_gone = native_on_gone,
+    .on_overuse = box_life_on_overuse,
     .destroy = native_destroy,
+    .halt = native_halt,
+    .retain = native_retain,
+    .discard = native_discard,
     .forget = native_forget,
     .pause = native_pause,
     .resume = native_resume,
     .stats = native_stats,
     .set_limits = native_set_limits,
+    .grow_disk = native_grow_disk,
     .rename = native_rename,
     .measure = native_measure,
     .capture = native_capture,
@@ -722,6 +752,7 @@ static const struct runtime_ops native_ops = {
     .mount_volume = native_mount_volume,
     .unmount_volume = native_unmount_volume,
     .remove_volume = native_remove_volume,
+    .measure_volume = native_measure_volume,
     .net_create = native_net_create,
     .net_delete = native_net_delete,
     .net_attach = native_net_attach,
@@ -772,7 +803,14 @@ static int await_handshake(struct native *n, struct err *err)
 static bool is_repeatable(uint32_t op)
 {
     return op == WIRE_CREATE || op == WIRE_ADOPT || op == WIRE_DESTROY || op == WIRE_PAUSE || op == WIRE_RESUME ||
-           op == WIRE_LIMITS || op == WIRE_RENAME || op == WIRE_SWEEP || op == WIRE_MOUNT || op == WIRE_UNMOUNT;
+           op == WIRE_LIMITS || op == WIRE_RENAME || op == WIRE_SWEEP || op == WIRE_MOUNT || op == WIRE_UNMOUNT ||
+           op == WIRE_HALT;
+}
+
+/* Its box has no handle and must stay. */
+static bool names_kept(const struct pending *p)
+{
+    return p->op == WIRE_ADOPT || p->op == WIRE_HALT || (p->op == WIRE_CREATE && p->message->request.is_kept);
 }
 
 static void end_launcher(struct native *n)
@@ -806,17 +844,17 @@ static void resume_with(struct native *n, struct pending *waiting)
         q->is_linked = 1;
         submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
     }
-    /* Keeps these and those that are about to be adopted; the unfinished ones of the dead launcher are removed. */
+    /* Keeps these, halted ones, and those that a request will name: the others are unfinished. */
     for (const struct pending *p = waiting; p; p = p->next)
-        count += p->op == WIRE_ADOPT;
+        count += names_kept(p);
     CLEANUP(free_p) const char **kept = xzalloc((count + 1) * sizeof(*kept));
     count = 0;
     for (const struct box *b = n->boxes; b; b = b->next)
         kept[count++] = b->id;
     for (const struct pending *p = waiting; p; p = p->next)
-        if (p->op == WIRE_ADOPT)
+        if (names_kept(p))
             kept[count++] = p->id;
-    native_sweep(&n->rt, kept, count, NULL, NULL);
+    sweep_but(n, kept, count, true, NULL, NULL);
     err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted during the call: try again");
     while (waiting) {
         struct pending *p = waiting;
@@ -896,28 +934,6 @@ static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
     n->restart_arg = arg;
 }
 
-/* Resolves links; unchanged when it does not exist. Caller frees. */
-static char *full_path(const char *path)
-{
-    char *full = realpath(path, NULL);
-    return full ? full : xstrdup(path);
-}
-
-/* The launcher's arguments are fixed before the server drops its privileges. */
-void native_job(const struct native_options *opt, struct native_job *ret)
-{
-    ret->data_dir = full_path(opt->data_dir);
-    ret->image_dir = full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
-    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->prepared_pool);
-    ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
-}
-
-void native_job_done(struct native_job *job)
-{
-    free(job->data_dir);
-    free(job->image_dir);
-}
-
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err)
 {
     struct native *n = xzalloc(sizeof(*n));
@@ -925,7 +941,7 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->rt = (struct runtime){ .ops = &native_ops, .loop = l };
     n->magic = NATIVE_MAGIC;
     n->out_end = &n->out;
-    n->data_dir = full_path(opt->data_dir);
+    n->data_dir = native_job_path(opt->data_dir);
     n->launcher = (struct helper)HELPER_INIT(opt->keeper, opt->launcher_job);
     n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the earlier ones */
     int r = 0;

@@ -34,6 +34,7 @@
 #include "runtime/native/box.h"
 #include "runtime/native/cpu_priority.h"
 #include "runtime/native/disk.h"
+#include "runtime/native/kept.h"
 #include "runtime/native/native.h"
 #include "runtime/native/net.h"
 #include "runtime/native/promote.h"
@@ -55,9 +56,16 @@
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
 
+/* A create over kept files that a dying box still uses. */
+struct parked {
+    struct parked *next;
+    struct wire_request *request; /* with its extra bytes */
+};
+
 struct launcher {
     struct native_box_site site;
     struct native_box *box_list;
+    struct parked *parked;
     struct native_task_list tasks;
     struct native_net *nets;
     struct cpu_priority cpu_priority;
@@ -158,15 +166,90 @@ static void send_box(const struct native_box *c, uint32_t op, uint64_t number, c
     reply_send(&p, fds, image >= 0 ? 3 : 2);
 }
 
+static struct wire_request *request_copy(const struct wire_request *q)
+{
+    struct wire_request *copy = xzalloc(sizeof(*q) + q->extra_len);
+    memcpy(copy, q, sizeof(*q) + q->extra_len);
+    return copy;
+}
+
+/* --- kept files --- */
+
+static struct native_box *box_dying(struct launcher *l, const char *name)
+{
+    struct native_box *c = l->box_list;
+    while (c && (c->state != NATIVE_BOX_DYING || strcmp(c->name, name) != 0))
+        c = c->next;
+    return c;
+}
+
+/* Ends what an earlier launcher left running of a box whose files are kept. */
+static struct native_box *end_orphan(struct launcher *l, const char *name)
+{
+    struct native_box *c = native_box_orphan(&l->site, name);
+    c->is_kept = true;
+    native_box_kill(c);
+    box_add(l, c);
+    return c;
+}
+
+/* The folder that a create is to use. 1: a box that used it is still ending, and the request waits for that. */
+static int kept_choose(struct launcher *l, const struct wire_request *q, char name[WIRE_NAME_MAX], struct err *err)
+{
+    if (!kept_find(&l->site, q->id, q->name, name))
+        return err_set(err, ERR_NOT_FOUND, ENOENT, "the files of sandbox %s are gone", q->id);
+    if (box_find(l, name))
+        return err_set(err, ERR_CONFLICT, EBUSY, "the files of sandbox %s are in use", q->id);
+    if (!box_dying(l, name) && kept_has_process(&l->site, name))
+        (void)end_orphan(l, name);
+    if (!box_dying(l, name))
+        return 0;
+    struct parked *p = xzalloc(sizeof(*p));
+    *p = (struct parked){ .next = l->parked, .request = request_copy(q) };
+    l->parked = p;
+    return 1;
+}
+
+/* The reply comes from box_collect(). */
+static void request_halt(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    char name[WIRE_NAME_MAX];
+    int r = 0;
+    struct native_box *c = NULL;
+    if (!kept_find(&l->site, q->id, q->name, name))
+        r = err_set(&err, ERR_NOT_FOUND, ENOENT, "the files of sandbox %s are gone", q->id);
+    else if ((c = box_dying(l, name)) && (!c->is_kept || c->is_halting))
+        r = err_set(&err, ERR_CONFLICT, EBUSY, "box %s is already being ended", name);
+    else
+        r = kept_mark(&l->site, name, &err);
+    if (r < 0) {
+        reply_error(WIRE_HALT, q->number, r, &err);
+        return;
+    }
+    if (!c && (c = box_find(l, name)))
+        end_box(l, c);
+    else if (!c)
+        c = end_orphan(l, name);
+    c->is_kept = c->is_halting = true;
+    c->number = q->number;
+}
+
 static void request_create(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = NULL;
+    char kept[WIRE_NAME_MAX];
+    int r = q->is_kept ? kept_choose(l, q, kept, &err) : 0;
+    if (r < 0)
+        reply_error(WIRE_CREATE, q->number, r, &err);
+    if (r != 0)
+        return;
     for (struct native_box *at = l->box_list; at; at = at->next)
         if (at->state == NATIVE_BOX_PREPARED)
             c = at; /* the oldest: its agent has had the most time to start */
     if (!c) {
-        int r = native_box_new_prepared(&l->site, &c, &err);
+        r = native_box_new_prepared(&l->site, &c, &err);
         take_prepared(l, r, c, &err);
         if (r < 0) {
             reply_error(WIRE_CREATE, q->number, r, &err);
@@ -175,20 +258,20 @@ static void request_create(struct launcher *l, const struct wire_request *q)
     }
     if (q->is_host && c->usr < 0 &&
         l->site.is_root) { /* prepared boxes made before the first such create have none yet */
-        int r = native_box_root_usr(&l->site, c, &err);
+        r = native_box_root_usr(&l->site, c, &err);
         if (r < 0) {
             reply_error(WIRE_CREATE, q->number, r, &err);
             return;
         }
     }
     c->number = q->number;
-    int r = 0;
-    if (q->disk_mb == 0) {
+    r = q->is_kept ? kept_take(&l->site, c, kept, &l->tasks, &err) : 0;
+    bool has_disk = q->is_kept ? c->has_disk : q->disk_mb > 0;
+    if (r >= 0 && !has_disk) {
         r = native_box_start(&l->site, c, q, &err);
-    } else if ((r = native_disk_check(&err)) >= 0 && (r = native_disk_start(&l->site, c, q, &err)) >= 0) {
+    } else if (r >= 0 && (r = native_disk_check(&err)) >= 0 && (r = native_disk_start(&l->site, c, q, &err)) >= 0) {
         /* Making a disk takes milliseconds: the create waits for it, the launcher does not. */
-        c->waiting = xzalloc(sizeof(*q) + q->extra_len);
-        memcpy(c->waiting, q, sizeof(*q) + q->extra_len);
+        c->waiting = request_copy(q);
         c->state = NATIVE_BOX_FURNISHING;
     }
     if (r < 0) {
@@ -220,13 +303,24 @@ static void on_stage(struct launcher *l, struct native_box *c)
     struct stage_report rep;
     struct err err = ERR_INIT;
     size_t n_fds = 0;
-    ssize_t n = seqsock_recv(c->control, &rep, sizeof(rep), NULL, 0, &n_fds);
+    int watch[STAGE_REPORT_FDS];
+    ssize_t n = seqsock_recv(c->control, &rep, sizeof(rep), watch, STAGE_REPORT_FDS, &n_fds);
     if (n == -EAGAIN)
         return;
+    int watched = n_fds == STAGE_REPORT_FDS ? call_watch_add(&l->site.calls, c->seccomp, watch[0], watch[1]) : 0;
+    if (watched < 0)
+        log_event(LOG_DEBUG, "launcher.watch_failed", "box", c->name, "error", strerror(-watched), NULL);
+    seqsock_close_all(watch, n_fds);
     bool is_waited_for = c->state == NATIVE_BOX_STARTING;
     if (is_waited_for && n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION && rep.result == 0) {
+        char leftover[PROMOTE_FOLDER] = "";
         c->state = NATIVE_BOX_RUNNING;
-        send_box(c, WIRE_CREATE, c->number, "");
+        if (c->is_kept) {
+            (void)promote_leftover(c, leftover); /* none: empty */
+            kept_unmark(&l->site, c->name);
+            c->is_kept = false;
+        }
+        send_box(c, WIRE_CREATE, c->number, leftover);
         native_box_close_start(c);
         return;
     }
@@ -318,7 +412,6 @@ static bool rename_here(const struct native_box *c, const char *hostname)
 /* A change of a running box that is done when this returns. */
 static int request_change(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
     int r = 0;
     if (q->op == WIRE_PAUSE) {
         r = box_freeze(c, err);
@@ -331,16 +424,10 @@ static int request_change(struct launcher *l, struct native_box *c, const struct
     } else if (q->op == WIRE_RENAME) {
         if (geteuid() == 0 ? !rename_here(c, q->hostname) : !rename_in_child(c, q->hostname))
             r = err_set(err, ERR_INTERNAL, 0, "box %s: cannot set the host name %s", c->name, q->hostname);
-    } else if (q->op == WIRE_MOUNT) {
-        r = native_volume_mount_attach(c, q, err);
-    } else if (q->op == WIRE_UNMOUNT) {
-        r = native_volume_mount_detach(c, q, err);
     } else if (q->op == WIRE_NET_JOIN) {
         r = native_net_join(l->nets, c, q, err);
-    } else if (q->op == WIRE_NET_LEAVE) {
+    } else {
         r = native_net_leave(c, q, err);
-    } else if (c->has_cgroup) {
-        r = cgroup_limits_set(&c->cgroup, &limits, err);
     }
     return r;
 }
@@ -380,15 +467,32 @@ static void on_capture(struct launcher *l, struct native_box *c, const struct wi
     }
 }
 
+/* Removes the files of a halted box, once its processes are gone. */
+static void request_discard(struct launcher *l, const char *name)
+{
+    struct native_box *c = box_dying(l, name);
+    if (!c && kept_has_process(&l->site, name))
+        c = end_orphan(l, name);
+    if (c)
+        c->is_kept = false;
+    else
+        native_task_remove(&l->tasks, name);
+}
+
 static void on_box_request(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = box_find(l, q->name);
     int r = 0;
     if (q->op == WIRE_DESTROY) {
+        char kept[WIRE_NAME_MAX];
         if (c) /* else it is what was asked for */
             end_box(l, c);
+        else if (q->id[0] && kept_find(&l->site, q->id, q->name, kept))
+            request_discard(l, kept);
         reply_done(q->op, q->number);
+    } else if (q->op == WIRE_HALT) {
+        request_halt(l, q);
     } else if (!c) {
         r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
         reply_error(q->op, q->number, r, &err);
@@ -396,6 +500,10 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
         on_capture(l, c, q);
     } else if (q->op == WIRE_MEASURE) {
         r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* on_task() replies */
+        if (r < 0)
+            reply_box_error(c, q, r, &err);
+    } else if (q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT || q->op == WIRE_LIMITS || q->op == WIRE_GROW) {
+        r = native_task_request(&l->tasks, &l->site, c, q, &err); /* the same */
         if (r < 0)
             reply_box_error(c, q, r, &err);
     } else if (q->op == WIRE_EGRESS_REDIRECT) {
@@ -425,11 +533,13 @@ static void on_common_request(struct launcher *l, const struct wire_request *q)
         r = native_net_make(&l->nets, &l->site, q, &err);
     else if (q->op == WIRE_NET_REMOVE)
         native_net_remove(&l->nets, q->object);
+    else if (q->op == WIRE_VOLUME_MEASURE)
+        r = native_task_request(&l->tasks, &l->site, NULL, q, &err); /* on_task() replies */
     else
         r = native_volume_mount_remove(&l->site, q, &l->tasks, &err);
     if (r < 0)
         reply_error(q->op, q->number, r, &err);
-    else
+    else if (q->op != WIRE_VOLUME_MEASURE)
         reply_done(q->op, q->number);
 }
 
@@ -445,7 +555,7 @@ static void request_sweep(struct launcher *l, const struct wire_request *q)
         for (struct native_box *c = l->box_list; c; c = c->next)
             if ((c->state == NATIVE_BOX_RUNNING || c->state == NATIVE_BOX_STARTING) && !sweep_is_kept(&l->kept, c->id))
                 end_box(l, c);
-        struct native_box *found = sweep_run(&l->site, l->box_list, &l->kept, &l->tasks);
+        struct native_box *found = sweep_run(&l->site, l->box_list, &l->kept, q->is_kept, &l->tasks);
         while (found) {
             struct native_box *next = found->next;
             box_add(l, found);
@@ -493,16 +603,31 @@ static void on_task(void *arg, const struct native_task_result *res)
 {
     struct launcher *l = arg;
     struct native_box *c = box_find(l, res->name);
-    uint32_t op = res->is_count ? WIRE_MEASURE : WIRE_CAPTURE;
-    if (c && !res->is_count)
+    if (c && res->op == WIRE_CAPTURE)
         box_unfreeze(c);
-    if (res->result < 0) {
-        reply_error(op, res->number, res->result, &res->err);
+    if (res->result < 0 && c && res->op != WIRE_CAPTURE) {
+        const struct wire_request q = { .op = res->op, .number = res->number };
+        struct err err = res->err;
+        reply_box_error(c, &q, res->result, &err);
         return;
     }
-    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = res->number, .size_bytes = res->bytes };
+    if (res->result < 0) {
+        reply_error(res->op, res->number, res->result, &res->err);
+        return;
+    }
+    struct wire_reply p = { .version = WIRE_VERSION, .op = res->op, .number = res->number, .size_bytes = res->bytes };
     memcpy(p.folder, res->folder, sizeof(p.folder));
     reply_send(&p, NULL, 0);
+}
+
+static void unpark(struct launcher *l)
+{
+    for (struct parked *p = STEAL(l->parked), *next; p; p = next) {
+        next = p->next;
+        request_create(l, p->request); /* may park it again */
+        free(p->request);
+        free(p);
+    }
 }
 
 /* Removes boxes from the list whose process and cgroups are gone; the remover gets their folders. True: a process has
@@ -510,7 +635,7 @@ static void on_task(void *arg, const struct native_task_result *res)
  * tells nobody when a group is empty, but for a program that the kernel starts. */
 static bool box_collect(struct launcher *l)
 {
-    bool is_waiting = false;
+    bool is_waiting = false, is_any = false;
     for (struct native_box **at = &l->box_list; *at;) {
         struct native_box *c = *at;
         if (c->state != NATIVE_BOX_DYING || !native_box_is_over(c)) {
@@ -519,9 +644,17 @@ static bool box_collect(struct launcher *l)
             continue;
         }
         *at = c->next;
-        native_task_remove(&l->tasks, c->name);
+        if (c->is_kept)
+            kept_settle(&l->site, c->name);
+        else
+            native_task_remove(&l->tasks, c->name);
+        if (c->is_halting)
+            reply_done(WIRE_HALT, c->number);
         native_box_free(c);
+        is_any = true;
     }
+    if (is_any)
+        unpark(l);
     return is_waiting;
 }
 
@@ -583,6 +716,17 @@ static int wait_sooner(int a, int b)
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
+/* The daemon ends the box, because it knows whom to tell. */
+static void report_overuse(struct launcher *l)
+{
+    struct wire_reply p = { .version = WIRE_VERSION, .op = WIRE_OVERUSE };
+    const struct native_box *c = native_counters_step(&l->site.counters, l->box_list, p.text, sizeof(p.text));
+    if (!c)
+        return;
+    memcpy(p.name, c->name, sizeof(p.name));
+    reply_send(&p, NULL, 0);
+}
+
 static void launcher_run(struct launcher *l)
 {
     size_t cap = 64;
@@ -608,7 +752,8 @@ static void launcher_run(struct launcher *l)
         }
         is_waiting = box_collect(l);
         native_task_step(&l->tasks, &l->site, on_task, l);
-        native_cpu_priority_step(&l->cpu_priority, &l->site, l->box_list);
+        if (native_cpu_priority_step(&l->cpu_priority, &l->site, l->box_list))
+            report_overuse(l);
     }
 }
 
@@ -702,7 +847,7 @@ static int launcher_start(struct launcher *l, int argc, char **argv, struct err 
 {
     struct native_box_site *s = &l->site;
     struct rlimit files;
-    if (argc != 5 || strlen(argv[2]) >= sizeof(s->data_dir) || strlen(argv[3]) >= sizeof(s->image_dir))
+    if (argc != 6 || strlen(argv[2]) >= sizeof(s->data_dir) || strlen(argv[3]) >= sizeof(s->image_dir))
         return err_set(err, ERR_INVALID, 0, "only the server starts the launcher: iii serve");
     snprintf(s->data_dir, sizeof(s->data_dir), "%s", argv[2]);
     snprintf(s->image_dir, sizeof(s->image_dir), "%s", argv[3]);
@@ -713,6 +858,10 @@ static int launcher_start(struct launcher *l, int argc, char **argv, struct err 
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files); /* more is better, but not required */
     }
+    native_counters_init(&s->counters, (unsigned)strtoul(argv[5], NULL, 10));
+    if (s->is_root)
+        native_counters_rlimits();
+    call_watch_init(&s->calls, s->filters);
     int r = s->is_root ? own_mounts(err) : idrange_user(&s->own, NULL, 0);
     if (r >= 0)
         r = open_folders(s, err);
@@ -720,12 +869,13 @@ static int launcher_start(struct launcher *l, int argc, char **argv, struct err 
         r = cgroup_host_init(&s->cgroups, NULL, err);
     if (r >= 0)
         cgroup_host_yield(&s->cgroups, false); /* left by a launcher that was killed; see cpu_priority.h */
-    struct filter filter = { 0 };
     if (r >= 0 && (r = s->agent_fd = native_box_memory_file("iii-guest", guest_blob, guest_blob_size(), true)) < 0)
         err_sys(err, r, "unpack the agent");
-    if (r >= 0 && (r = filter_build(&filter, err)) >= 0) {
-        r = s->filter_fd = native_box_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
-        filter_done(&filter);
+    for (int i = 0; r >= 0 && i < FILTER_PROFILES; i++) {
+        if ((r = filter_build_profile((enum filter_profile)i, &s->filters[i], err)) < 0)
+            break;
+        r = s->filter_fds[i] = native_box_memory_file("filter", s->filters[i].insn,
+                                                      s->filters[i].count * sizeof(*s->filters[i].insn), false);
         if (r < 0)
             err_sys(err, r, "unpack the system call filter");
     }
@@ -741,6 +891,12 @@ static void launcher_stop(struct launcher *l)
 {
     size_t cap = 64;
     CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
+    while (l->parked) { /* whoever asked is gone */
+        struct parked *p = l->parked;
+        l->parked = p->next;
+        free(p->request);
+        free(p);
+    }
     for (struct native_box *c = l->box_list; c; c = c->next)
         if (c->state == NATIVE_BOX_PREPARED || c->state == NATIVE_BOX_STARTING || c->state == NATIVE_BOX_FURNISHING)
             end_box(l, c);
@@ -756,6 +912,9 @@ static void launcher_stop(struct launcher *l)
         (void)poll(set + POLL_EXTRA, n - POLL_EXTRA, is_waiting ? RETRY_MS : (int)(left / 1000)); /* looked at above */
     }
     native_task_finish(&l->tasks, &l->site);
+    call_watch_done(&l->site.calls);
+    for (int i = 0; i < FILTER_PROFILES; i++)
+        filter_done(&l->site.filters[i]);
     l->nets = native_net_free(l->nets);
     cgroup_host_yield(&l->site.cgroups, false);
     while (l->box_list) {

@@ -58,6 +58,9 @@ static const struct check checks[] = {
     { "state", doctor_probe_state, EXTRA,
       "see the log of the start that found it, copy what you need, then remove the file" },
     { "disk space", doctor_probe_disk, EXTRA, "free at least 1 GiB on the data folder's disk" },
+    { "kernel maxima", doctor_probe_maxima, EXTRA,
+      "sysctl -w NAME=VALUE for those named, and a file in /etc/sysctl.d to keep it "
+      "(docs/security/kernel-counters.md)" },
     { "open files", doctor_probe_files, EXTRA, "ulimit -Hn 65536, or LimitNOFILE=65536 in the unit" },
 };
 
@@ -188,7 +191,7 @@ static void scratch_empty(const char *scratch)
         (void)unlinkat(dir, folders[i], AT_REMOVEDIR);
 }
 
-json_t *native_doctor(const char *data_dir)
+json_t *native_doctor(const char *data_dir, unsigned boxes, unsigned pids)
 {
     json_t *list = json_array();
     struct answer *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -198,7 +201,9 @@ json_t *native_doctor(const char *data_dir)
     int n = snprintf(scratch, sizeof scratch, "%s/doctor-XXXXXX", data_dir);
     if (n < 0 || (size_t)n >= sizeof scratch || !mkdtemp(scratch))
         scratch[0] = '\0';
-    struct doctor_env env = { .data_dir = data_dir, .scratch = scratch, .is_root = geteuid() == 0 };
+    struct doctor_env env = {
+        .data_dir = data_dir, .scratch = scratch, .is_root = geteuid() == 0, .boxes = boxes, .pids = pids
+    };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const struct check *c = &checks[i];
         run_probe(c->probe, &env, shared);

@@ -1,7 +1,7 @@
 /* Egress of a box: eth0, a bridge without ports (a sink that every kernel with our networks has), has the default
- * route, so that any address can be connected to. Outbound TCP and DNS are redirected to the loopback
- * (egress_redirect.h); everything else ends in the sink. Root of the box has no CAP_NET_ADMIN, so none of this can
- * be changed from inside. */
+ * route to a gateway that does not exist, so that any address can be connected to. Outbound TCP and DNS are redirected
+ * to the loopback (egress_redirect.h); everything else ends in the sink. Root of the box has no CAP_NET_ADMIN, so none
+ * of this can be changed from inside. */
 #include "runtime/native/net.h"
 
 #include <errno.h>
@@ -108,10 +108,13 @@ static int make_sink(void)
         index = netlink_index(WIRE_SINK);
     if (index < 0)
         return r < 0 ? r : index;
+    uint8_t mac[6];
+    bridge_mac(EGRESS_REDIRECT_GATEWAY,
+               mac); /* nobody has it; asking for one would fill the host's table of neighbours */
     if ((r = netlink_no_inet6(nl, index)) < 0 || (r = netlink_address(nl, index, EGRESS_REDIRECT_ADDRESS, 32)) < 0 ||
-        (r = netlink_up(nl, index, 0)) < 0)
+        (r = netlink_up(nl, index, 0)) < 0 || (r = netlink_neighbour(nl, index, EGRESS_REDIRECT_GATEWAY, mac)) < 0)
         return r;
-    return netlink_default_route(nl, index);
+    return netlink_default_route(nl, index, EGRESS_REDIRECT_GATEWAY);
 }
 
 static int open_inside(void *arg, struct err *err)

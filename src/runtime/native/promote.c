@@ -267,7 +267,7 @@ int promote_upper(const struct native_box *c, char ret[32], struct err *err)
     return err_set(err, ERR_INTERNAL, 0, "box %s: its root is not one of ours", c->name);
 }
 
-static unsigned folder_generation(const char *upper)
+unsigned promote_generation(const char *upper)
 {
     return upper[5] == '-' ? (unsigned)strtoul(upper + 6, NULL, 10) : 0;
 }
@@ -276,12 +276,12 @@ bool promote_leftover(const struct native_box *c, char ret[PROMOTE_FOLDER])
 {
     char now[32] = "";
     struct err ignored = ERR_INIT;
-    if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || folder_generation(now) == 0)
+    if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || promote_generation(now) == 0)
         return false;
     int fd = openat(c->site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(close_dir_p) DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (struct dirent *e; d && (e = readdir(d));)
-        if (strncmp(e->d_name, "upper", 5) == 0 && folder_generation(e->d_name) < folder_generation(now)) {
+        if (strncmp(e->d_name, "upper", 5) == 0 && promote_generation(e->d_name) < promote_generation(now)) {
             snprintf(ret, PROMOTE_FOLDER, "boxes/%s/%.20s", c->name, e->d_name);
             return true;
         }
@@ -294,7 +294,7 @@ static int make_folders(struct native_box *c, const char *former, char upper[32]
     struct stat st;
     if (fstatat(c->box, former, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys(err, -errno, "inspect the writable layer of box %s", c->name);
-    for (unsigned g = folder_generation(former) + 1; g < GENERATION_MAX; g++) {
+    for (unsigned g = promote_generation(former) + 1; g < GENERATION_MAX; g++) {
         snprintf(upper, 32, "upper-%u", g);
         snprintf(work, 32, "work-%u", g);
         if (mkdirat(c->box, upper, 0700) < 0 && errno == EEXIST)

@@ -8,6 +8,7 @@
 /* The name, in boxes/NAME, of the folder that the box writes to: read from the kernel, which alone knows it after a
  * crash. */
 int promote_upper(const struct native_box *c, char ret[32], struct err *err);
+unsigned promote_generation(const char *upper); /* of such a name: 0 is the first folder */
 /* True when a former writable folder is still in boxes/NAME: promoted, but not moved away. ret is below the data
  * folder. */
 bool promote_leftover(const struct native_box *c, char ret[PROMOTE_FOLDER]);

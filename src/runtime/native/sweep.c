@@ -8,10 +8,12 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
+#include "runtime/native/kept.h"
 
 struct sweep {
     struct native_box_site *site;
     const struct native_box *known;
+    bool keeps_marked;
     struct native_box *found;
 };
 
@@ -30,9 +32,10 @@ bool sweep_is_kept(const struct buf *kept, const char *id)
     return false;
 }
 
-static void box_doom(struct sweep *s, const char *name)
+static void box_doom(struct sweep *s, const char *name, bool is_kept)
 {
     struct native_box *c = native_box_orphan(s->site, name);
+    c->is_kept = is_kept;
     native_box_kill(c);
     c->next = s->found;
     s->found = c;
@@ -55,8 +58,11 @@ static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_t
             snprintf(path, sizeof(path), "%.16s/id", e->d_name);
             ssize_t n = readlinkat(s->site->boxes_fd, path, id, sizeof(id) - 1);
             id[n > 0 ? n : 0] = '\0';
-            if (!is_known(s->known, e->d_name) && !(n > 0 && sweep_is_kept(kept, id)))
-                box_doom(s, e->d_name);
+            bool is_kept =
+                n > 0 && (sweep_is_kept(kept, id) || (s->keeps_marked && kept_is_marked(s->site, e->d_name)));
+            /* One that is kept and not known was halted, or its start was interrupted. */
+            if (!is_known(s->known, e->d_name) && (!is_kept || kept_has_process(s->site, e->d_name)))
+                box_doom(s, e->d_name, is_kept);
         } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {
             native_task_remove(tasks, e->d_name);
         }
@@ -89,15 +95,15 @@ static int sweep_group(const struct cgroup *cg, void *userdata)
     if (!name || !wire_is_name(++name) || is_known(s->known, name) || is_known(s->found, name))
         return 0;
     if (faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-        box_doom(s, name);
+        box_doom(s, name, false);
     return 0;
 }
 
 struct native_box *sweep_run(struct native_box_site *site, const struct native_box *known, const struct buf *kept,
-                             struct native_task_list *tasks)
+                             bool keeps_marked, struct native_task_list *tasks)
 {
     char prefix[CGROUP_NAME_MAX];
-    struct sweep s = { .site = site, .known = known };
+    struct sweep s = { .site = site, .known = known, .keeps_marked = keeps_marked };
     sweep_boxes(&s, kept, tasks);
     sweep_sockets(&s);
     snprintf(prefix, sizeof(prefix), "%s-", site->tag);

@@ -16,6 +16,7 @@
 #include "runtime/native/disk.h"
 #include "runtime/native/disk_usage.h"
 #include "runtime/native/promote.h"
+#include "runtime/native/volume_mount.h"
 
 #define DOOMED_MAX (16u << 20)
 #define HURRY_MIN \
@@ -25,9 +26,11 @@ struct task {
     struct task *next;
     pid_t pid; /* not reaped yet, so the pid is valid */
     int pidfd;
-    bool is_answered; /* a copy or a count: somebody waits for its result */
-    pid_t *pids;      /* count: the box's processes */
+    bool is_answered; /* somebody waits for its result */
+    pid_t *pids;      /* WIRE_MEASURE: the box's processes */
     size_t n_pids;
+    struct native_box *box;            /* of a request; for the child only */
+    const struct wire_request *ask;    /* native_task_request(); for the child only */
     struct native_task_result *result; /* shared with the child */
 };
 
@@ -89,16 +92,53 @@ static void copy_one(const struct native_box_site *site, struct native_task_resu
                           NULL); /* an incomplete copy; a sweep tries again */
 }
 
+/* The box's own user namespace is joined by those that mount, so they do not enter the range. */
+static void visit_volume(struct native_box_site *site, const struct task *c)
+{
+    struct native_task_result *res = c->result;
+    res->err = (struct err)ERR_INIT;
+    if (res->op == WIRE_VOLUME_MEASURE) {
+        enter_range(site);
+        res->bytes = native_volume_mount_bytes(site, c->ask->object);
+        res->result = 0;
+    } else if (res->op == WIRE_MOUNT) {
+        res->result = native_volume_mount_attach(c->box, c->ask, &res->err);
+    } else {
+        res->result = native_volume_mount_detach(c->box, c->ask, &res->err);
+    }
+}
+
+static void change_limits(struct native_box_site *site, const struct task *c)
+{
+    struct native_task_result *res = c->result;
+    const struct cgroup_limits limits = { c->ask->memory_mb, c->ask->cpu_milli, c->ask->pids_max };
+    res->err = (struct err)ERR_INIT;
+    if (res->op == WIRE_GROW)
+        res->result = native_disk_grow(site, c->ask, &res->err);
+    else if ((res->result = cgroup_host_reopen(&site->cgroups, &res->err)) == 0 && c->box->has_cgroup)
+        res->result = cgroup_limits_set(&c->box->cgroup, &limits, &res->err);
+}
+
 /* The child's part; never returns. */
 __attribute__((noreturn)) static void work(const struct native_task_list *l, struct native_box_site *site,
                                            const struct task *c)
 {
     /* Copies of the launcher's sockets would hide its death from the daemon and from the prepared boxes. */
-    if (dup3(site->boxes_fd, 3, O_CLOEXEC) < 0 || proc_close_from(4) < 0)
+    int pidfd = c->box ? dup3(c->box->pidfd, 4, O_CLOEXEC) : NO_FD;
+    if (dup3(site->boxes_fd, 3, O_CLOEXEC) < 0 || proc_close_from(pidfd < 0 ? 4 : 5) < 0)
         _exit(1);
     site->boxes_fd = 3;
+    if (c->ask) {
+        if (c->box)
+            c->box->pidfd = pidfd;
+        if (c->result->op == WIRE_LIMITS || c->result->op == WIRE_GROW)
+            change_limits(site, c);
+        else
+            visit_volume(site, c);
+        _exit(0);
+    }
     enter_range(site);
-    if (c->is_answered && c->result->is_count) {
+    if (c->is_answered && c->result->op == WIRE_MEASURE) {
         c->result->bytes = native_disk_usage_count(site->boxes_fd, c->result->name, c->pids, c->n_pids);
         c->result->result = 0;
         _exit(0);
@@ -169,6 +209,7 @@ int native_task_copy(struct native_task_list *l, struct native_box_site *site, c
     snprintf(res->name, sizeof(res->name), "%s", box->name);
     snprintf(res->upper, sizeof(res->upper), "%s", upper);
     res->has_disk = box->has_disk;
+    res->op = WIRE_CAPTURE;
     res->number = number;
     res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was interrupted: try again", box->name);
     snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
@@ -186,11 +227,31 @@ int native_task_count(struct native_task_list *l, struct native_box_site *site, 
         return err_sys(err, -ENOMEM, "start a worker");
     struct native_task_result *res = c->result;
     snprintf(res->name, sizeof(res->name), "%s", box->name);
-    res->is_count = true;
+    res->op = WIRE_MEASURE;
     res->number = number;
     res->result = err_set(&res->err, ERR_CAPACITY, 0, "measuring box %s was interrupted: try again", box->name);
     c->pids = xzalloc(NATIVE_DISK_USAGE_PIDS_MAX * sizeof(*c->pids));
     c->n_pids = box->has_cgroup ? cgroup_pids(&box->cgroup, c->pids, NATIVE_DISK_USAGE_PIDS_MAX) : 0;
+    int r = native_task_start(l, site, c, err);
+    if (r < 0)
+        native_task_free(c);
+    return r;
+}
+
+int native_task_request(struct native_task_list *l, struct native_box_site *site, struct native_box *box,
+                        const struct wire_request *q, struct err *err)
+{
+    struct task *c = native_task_new(true);
+    if (!c)
+        return err_sys(err, -ENOMEM, "start a worker");
+    struct native_task_result *res = c->result;
+    snprintf(res->name, sizeof(res->name), "%s", q->name);
+    res->op = q->op;
+    res->number = q->number;
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "work on %s %s was interrupted: try again",
+                          q->object[0] ? "volume" : "box", q->object[0] ? q->object : q->name);
+    c->box = box;
+    c->ask = q;
     int r = native_task_start(l, site, c, err);
     if (r < 0)
         native_task_free(c);

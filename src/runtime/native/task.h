@@ -1,6 +1,6 @@
 /* Slow work of the launcher, in children of low priority: removing folders of dead boxes (one remover at a time),
- * copying the writable layer of a paused one, counting disk usage. Only the launcher process uses this. May include:
- * base/, os/. */
+ * copying the writable layer of a paused one, counting disk usage, mounting volumes, changing limits. Only the launcher
+ * process uses this. May include: base/, os/. */
 #pragma once
 #include "base/buf.h"
 #include "runtime/native/box.h"
@@ -16,8 +16,8 @@ struct native_task_list {
     unsigned counter;
 };
 
-struct native_task_result { /* of a copy or a count */
-    bool is_count;
+struct native_task_result { /* of what somebody waits for */
+    uint32_t op;            /* WIRE_CAPTURE, WIRE_MEASURE, or of native_task_request() */
     char name[WIRE_NAME_MAX];
     char upper[32]; /* the folder of the box that is copied */
     bool has_disk;  /* it is on the box's disk */
@@ -37,6 +37,10 @@ int native_task_copy(struct native_task_list *l, struct native_box_site *site, c
                      uint64_t number, struct err *err);
 int native_task_count(struct native_task_list *l, struct native_box_site *site, const struct native_box *c,
                       uint64_t number, struct err *err);
+/* Carries out a request that may take long: mounts, unmounts or counts a volume (volume_mount.h), changes the limits of
+ * a box, where the kernel may have to reclaim memory, or grows its disk. c: NULL to count. */
+int native_task_request(struct native_task_list *l, struct native_box_site *site, struct native_box *c,
+                        const struct wire_request *q, struct err *err);
 /* Collects ended children and starts waiting work. Never blocks. */
 void native_task_step(struct native_task_list *l, struct native_box_site *site, native_task_copied_fn *fn, void *arg);
 /* Waits for all children and removes what is left. Only when the launcher shuts down. */

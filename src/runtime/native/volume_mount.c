@@ -1,4 +1,6 @@
-/* The target is a path in a file system that hostile processes change all the time. So the volume is attached to the
+/* A volume with a size is an ext4 of its own (disk.h); one without is a folder, as where there are no loop devices.
+ *
+ * The target is a path in a file system that hostile processes change all the time. So the volume is attached to the
  * descriptor that mount_walk() returns, without leaving the root's own mount: no name is resolved twice. The walk
  * runs in the box's mount namespace with the box's root as file system user, so that folders it makes belong to the
  * box. */
@@ -14,29 +16,44 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "runtime/native/box.h"
+#include "runtime/native/disk.h"
+#include "runtime/native/disk_usage.h"
 #include "runtime/runtime.h"
 #include "runtime/visit.h"
 
 struct volume_visit {
     struct native_box *c;
     const char *target;
-    int volume; /* the folder */
+    int volume; /* attach: the folder, or the root of its mount */
     int tree;   /* root: its detached mount */
+    dev_t dev;  /* detach: which files are those of the volume */
+    ino_t ino;  /* 0: all of that device */
     bool is_readonly;
 };
 
-/* Opens the folder, made when it is missing. */
-static int open_volume(struct native_box_site *site, const char *id, struct err *err)
+/* The folder of volumes, made when it is missing. It must be ours: what is in it is mounted. */
+static int open_volumes(struct native_box_site *site, struct err *err)
 {
-    char path[sizeof("volumes/") + IDENT_MAX];
+    struct stat st;
     CLEANUP(close_fd_p) int data = open(site->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (data < 0)
         return err_sys(err, -errno, "open data folder");
-    snprintf(path, sizeof(path), "volumes/%s", id);
-    if ((mkdirat(data, "volumes", 0700) < 0 && errno != EEXIST) || (mkdirat(data, path, 0755) < 0 && errno != EEXIST))
-        return err_sys(err, -errno, "make the folder of volume %s", id);
-    int fd = mount_open_beneath(data, path, O_RDONLY | O_DIRECTORY, 0);
-    return fd < 0 ? err_sys(err, fd, "open volume %s", id) : fd;
+    if (mkdirat(data, "volumes", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make the folder of volumes");
+    CLEANUP(close_fd_p) int fd = mount_open_beneath(data, "volumes", O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, fd < 0 ? fd : -errno, "open the folder of volumes");
+    if (st.st_uid != geteuid())
+        return err_set(err, ERR_FORBIDDEN, 0, "the folder of volumes belongs to user %u, not to us",
+                       (unsigned)st.st_uid);
+    return steal_fd(&fd);
+}
+
+static int open_folder(int volumes, const char *id, bool may_make)
+{
+    if (may_make && mkdirat(volumes, id, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return mount_open_beneath(volumes, id, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static uint64_t mount_attributes(bool is_readonly)
@@ -88,36 +105,64 @@ static int attach_inside(void *arg, struct err *err)
     return r < 0 ? err_sys(err, r, "mount on %.200s", e->target) : 0;
 }
 
+/* The volume as a detached mount: its own file system, or a clone of the mount that its folder is in. Without root a
+ * clone is made inside, and *ret_tree stays NO_FD. */
+static int volume_tree(struct native_box_site *site, const struct wire_request *q, int *ret_volume, int *ret_tree,
+                       struct err *err)
+{
+    CLEANUP(close_fd_p) int volumes = open_volumes(site, err);
+    if (volumes < 0)
+        return volumes;
+    CLEANUP(close_fd_p) int image = site->is_root ? native_disk_volume_open(volumes, q->object) : -ENOENT;
+    CLEANUP(close_fd_p) int folder = image == -ENOENT ? open_folder(volumes, q->object, q->disk_mb == 0) : NO_FD;
+    if (image == -ENOENT && folder == -ENOENT)
+        image = native_disk_volume_make(volumes, q->object, q->disk_mb, err);
+    else if (image < 0 && folder < 0)
+        return err_sys(err, image == -ENOENT ? folder : image, "open volume %s", q->object);
+    if (image < 0 && folder < 0)
+        return image;
+    if (image >= 0)
+        *ret_tree = native_disk_volume_mount(volumes, q->object, image, err);
+    else if (site->is_root && (*ret_tree = mount_clone(folder, "")) < 0)
+        (void)err_sys(err, *ret_tree, "clone the mount of volume %s", q->object);
+    if (site->is_root && *ret_tree < 0)
+        return *ret_tree;
+    *ret_volume = image >= 0 ? dup(*ret_tree) : steal_fd(&folder);
+    return *ret_volume < 0 ? err_sys(err, -errno, "open volume %s", q->object) : 0;
+}
+
 int native_volume_mount_attach(struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    struct volume_visit e = { .c = c, .target = q->workdir, .tree = NO_FD, .is_readonly = q->is_readonly };
-    CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
-    if (volume < 0)
-        return volume;
+    struct volume_visit e = { .c = c, .target = q->workdir, .is_readonly = q->is_readonly };
+    CLEANUP(close_fd_p) int volume = NO_FD;
+    CLEANUP(close_fd_p) int tree = NO_FD;
+    int r = volume_tree(c->site, q, &volume, &tree, err);
+    if (r < 0)
+        return r;
     e.volume = volume;
+    e.tree = tree;
     if (!c->site->is_root)
         return visit_run(attach_inside, &e, NULL, err);
     CLEANUP(close_fd_p) int users = native_box_visit_open(c, "user", err);
     if (users < 0)
         return users;
-    CLEANUP(close_fd_p) int tree = mount_clone(volume, "");
-    int r = tree < 0 ? tree : mount_set(tree, mount_attributes(q->is_readonly), users);
+    r = mount_set(tree, mount_attributes(q->is_readonly), users);
     if (r < 0)
         return err_sys(err, r,
                        "map the owners of the volume (does the data folder's file system support idmapped mounts?)");
-    e.tree = tree;
     return visit_run(attach_inside, &e, NULL, err);
 }
 
 static int detach_inside(void *arg, struct err *err)
 {
     struct volume_visit *e = arg;
+    struct stat st;
     int r = native_box_visit_join(e->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
     /* Processes inside have moved the mount out of sight; it is removed with the box. */
-    if (at < 0 || !is_same(at, e->volume))
+    if (at < 0 || fstat(at, &st) < 0 || st.st_dev != e->dev || (e->ino && st.st_ino != e->ino))
         return 0;
     if (fchdir(at) < 0 || umount2(".", MNT_DETACH) < 0)
         return err_sys(err, -errno, "unmount %.200s", e->target);
@@ -126,11 +171,18 @@ static int detach_inside(void *arg, struct err *err)
 
 int native_volume_mount_detach(struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    struct volume_visit e = { .c = c, .target = q->workdir, .tree = NO_FD };
-    CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
-    if (volume < 0)
-        return volume;
-    e.volume = volume;
+    struct volume_visit e = { .c = c, .target = q->workdir };
+    struct stat st;
+    CLEANUP(close_fd_p) int volumes = open_volumes(c->site, err);
+    if (volumes < 0)
+        return volumes;
+    if (!c->site->is_root || native_disk_volume_device(volumes, q->object, &e.dev) < 0) {
+        CLEANUP(close_fd_p) int folder = open_folder(volumes, q->object, false);
+        if (folder < 0 || fstat(folder, &st) < 0)
+            return 0; /* it is mounted nowhere */
+        e.dev = st.st_dev;
+        e.ino = st.st_ino;
+    }
     return visit_run(detach_inside, &e, NULL, err);
 }
 
@@ -138,13 +190,25 @@ int native_volume_mount_remove(struct native_box_site *site, const struct wire_r
                                struct native_task_list *tasks, struct err *err)
 {
     char doomed[64];
-    CLEANUP(close_fd_p) int data = open(site->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(close_fd_p) int volumes = data < 0 ? NO_FD : mount_open_beneath(data, "volumes", O_PATH | O_DIRECTORY, 0);
+    CLEANUP(close_fd_p) int volumes = open_volumes(site, err);
     if (volumes < 0)
-        return volumes == -ENOENT ? 0 : err_sys(err, volumes, "open the folder of volumes");
+        return volumes;
+    int r = native_disk_volume_remove(volumes, q->object);
+    if (r < 0)
+        return err_sys(err, r, "remove volume %s", q->object);
     snprintf(doomed, sizeof(doomed), "tmp-%d-%s", (int)getpid(), q->object);
     if (renameat(volumes, q->object, site->boxes_fd, doomed) < 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "remove volume %s", q->object);
     native_task_remove(tasks, doomed);
     return 0;
+}
+
+int64_t native_volume_mount_bytes(struct native_box_site *site, const char *id)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int volumes = open_volumes(site, NULL);
+    CLEANUP(close_fd_p) int image = volumes >= 0 && site->is_root ? native_disk_volume_open(volumes, id) : NO_FD;
+    if (image >= 0)
+        return fstat(image, &st) < 0 ? 0 : (int64_t)st.st_blocks * 512;
+    return volumes < 0 ? 0 : native_disk_usage_count(volumes, id, NULL, 0);
 }

@@ -25,22 +25,26 @@
 
 enum wire_op {
     WIRE_HANDSHAKE, /* launcher to daemon, once: ready. Reply only */
+    WIRE_OVERUSE,   /* launcher to daemon, at any time: end the box `name`, for the reason in `text`. Reply only */
     WIRE_CREATE,
     WIRE_ADOPT,
-    WIRE_DESTROY,
+    WIRE_DESTROY, /* with an id: also the kept files of one that is dead */
     WIRE_PAUSE,
     WIRE_RESUME,
     WIRE_LIMITS,
+    WIRE_GROW,   /* its private disk, to disk_mb and inodes */
     WIRE_RENAME, /* hostname */
     WIRE_CAPTURE,
     WIRE_PROMOTE,  /* captures without a copy if possible; extra: the box's layers, topmost first */
-    WIRE_MOUNT,    /* mounts the volume `object` on `workdir` */
+    WIRE_MOUNT,    /* mounts the volume `object`, made with `disk_mb` when it is new, on `workdir` */
     WIRE_UNMOUNT,  /* unmounts it */
     WIRE_NET_JOIN, /* the network `object` */
     WIRE_NET_LEAVE,
     WIRE_EGRESS_REDIRECT, /* redirects egress; the reply carries { TCP listener, DNS socket } */
     WIRE_MEASURE,         /* counts its use of the host's disk; the reply has size_bytes */
-    WIRE_VOLUME_REMOVE,   /* from here on, requests name no box */
+    WIRE_HALT, /* ends its processes and keeps its files (kept.h): replied to when both is so. Also one that is dead */
+    WIRE_VOLUME_REMOVE,  /* from here on, requests name no box */
+    WIRE_VOLUME_MEASURE, /* what the volume `object` uses of the host's disk; the reply has size_bytes */
     WIRE_NET_MAKE,
     WIRE_NET_REMOVE,
     WIRE_SWEEP, /* ids come in any number of requests; is_last runs it */
@@ -50,12 +54,12 @@ enum wire_op {
 struct wire_request {
     uint32_t version, op;
     uint64_t number;
-    char name[WIRE_NAME_MAX]; /* the box; empty for create and sweep */
-    char id[IDENT_MAX];       /* create, adopt: the sandbox's id */
+    char name[WIRE_NAME_MAX]; /* the box; empty for sweep and create, but with is_kept where its files were last */
+    char id[IDENT_MAX];       /* create, adopt, halt: the sandbox's id */
     char hostname[64];
     char workdir[1024];
     uint32_t memory_mb, cpu_milli, pids_max; /* 0 = no limit */
-    uint32_t disk_mb, inodes;                /* create: size of a private disk; both 0 = none */
+    uint32_t disk_mb, inodes;                /* create, grow: a private disk; both 0 = none. mount: of a volume */
     uint32_t nofile, shm_mb;                 /* create: descriptors of a process, size of /dev/shm */
     uint32_t net_kbps;                       /* join: 0 = no limit */
     uint32_t slot;                           /* adopt: the range of user ids */
@@ -66,7 +70,9 @@ struct wire_request {
     uint32_t address, prefix, subnet; /* join, leave: IPv4 in host order; the network's number */
     uint8_t is_host, is_last, is_paused, is_readonly;
     uint8_t is_linked; /* adopt: the daemon has a connection to the agent; the reply carries no descriptors */
-    uint8_t zero[3];
+    uint8_t is_kept;   /* create: over the kept files of this id; sweep: keeps those of every id */
+    uint8_t seccomp;   /* create: enum filter_profile */
+    uint8_t zero[1];
 };
 
 struct wire_reply {
@@ -78,7 +84,7 @@ struct wire_reply {
     char name[WIRE_NAME_MAX];
     char cgroup[CGROUP_NAME_MAX];
     char folder[64];    /* capture, promote: below the data folder; adopt: leftover of a promote */
-    int64_t size_bytes; /* capture, measure */
+    int64_t size_bytes; /* capture, measure (of a volume, too) */
     uint64_t start_time;
     int32_t pid;
     uint32_t slot;

@@ -10,6 +10,7 @@
  * A struct growth is one question to the agent, "tell me when this log grows", shared by all watches of the log. */
 #include "sandbox/exec/background.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,12 +54,12 @@ static void mark_ended(struct background *b, json_t *rec, const struct guest_exi
     (void)json_object_set_new(rec, "exitCode", json_integer(ex ? ex->code : -1));
     (void)json_object_set_new(rec, "finishedAt", json_integer(clock_wall_ms()));
     if (ex) {
-        bool is_oom = ex->is_oom || (s && command_was_oom(s, ex));
+        struct guest_exit known = *ex;
+        known.is_oom = ex->is_oom || (s && command_was_oom(s, ex));
         (void)json_object_set_new(rec, "userMs", json_integer((json_int_t)(ex->user_us / 1000)));
         (void)json_object_set_new(rec, "systemMs", json_integer((json_int_t)(ex->system_us / 1000)));
         (void)json_object_set_new(rec, "maxRssKb", json_integer((json_int_t)ex->max_rss_kb));
-        (void)json_object_set_new(rec, "oomKilled", json_boolean(is_oom));
-        (void)json_object_set_new(rec, "timedOut", json_boolean(ex->is_timeout));
+        command_exit_json(&known, rec);
     }
     struct err err = ERR_INIT;
     const char *id = json_get_str(rec, "id", "");
@@ -130,6 +131,17 @@ static void on_enter(void *arg, struct sandbox *s)
     }
 }
 
+/* All of them ended with its box. */
+static void on_sleep(void *arg, struct sandbox *s)
+{
+    if (s->status == SANDBOX_HIBERNATED)
+        return; /* its processes come back */
+    struct background *b = arg;
+    for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);)
+        if (records_is(it.value, "sandboxId", s->id) && json_get_bool(it.value, "running", false))
+            mark_ended(b, it.value, NULL);
+}
+
 static void on_leave(void *arg, struct sandbox *s)
 {
     background_drop(arg, s->id);
@@ -142,6 +154,7 @@ struct background *background_new(struct manager *m)
     records_init(&b->records, m->store, SCOPE, "background command");
     b->growing = map_new();
     manager_on_enter(m, on_enter, b);
+    manager_on_sleep(m, on_sleep, b);
     manager_on_leave(m, on_leave, b);
     return b;
 }
@@ -175,10 +188,10 @@ json_t *background_list(const struct background *b, const char *sandbox_id)
     return records_list(&b->records, NULL, "sandboxId", sandbox_id);
 }
 
-const char *background_owner(const struct background *b, const char *id)
+const char *background_owner(const struct background *b, const char *id, const char **ret_sandbox)
 {
-    const json_t *rec = records_find(&b->records, id, NULL);
-    return rec ? manager_owner(b->m, json_get_str(rec, "sandboxId", "")) : NULL;
+    *ret_sandbox = json_get_str(records_find(&b->records, id, NULL), "sandboxId", NULL);
+    return *ret_sandbox ? manager_owner(b->m, *ret_sandbox) : NULL;
 }
 
 json_t *background_find(struct background *b, const char *id, struct err *err)
@@ -373,33 +386,18 @@ static int make_room(struct background *b, struct sandbox *s, struct err *err)
     return 0;
 }
 
-static int make_env(struct sandbox *s, const json_t *vars, char ***ret, struct err *err)
-{
-    const char *key;
-    json_t *value;
-    CLEANUP(strlist_free_p) char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
-    json_object_foreach((json_t *)(uintptr_t)vars, key, value)
-    {
-        if (!*key || strchr(key, '='))
-            return err_set(err, ERR_INVALID, 0, "env: \"%.80s\" is not a name: it is empty or has a \"=\"", key);
-        strlist_env_set(&env, key, json_string_value(value));
-    }
-    *ret = STEAL(env);
-    return 0;
-}
-
 static int launch(struct starting *st, struct sandbox *s, const struct background_plan *plan, const char *dir,
                   struct err *err)
 {
-    CLEANUP(strlist_free_p) char **env = NULL;
+    const char *user = NULL;
     CLEANUP(strlist_free_p) char **argv = command_argv(plan->command, err);
-    int r = argv ? make_env(s, plan->env, &env, err) : -1;
-    if (r < 0)
-        return r;
+    CLEANUP(strlist_free_p) char **env = argv ? command_env(s, plan->env, err) : NULL;
+    if (!env || command_user(s, plan->user, &user, err) < 0)
+        return -EINVAL;
     struct guest_exec_plan gp = { .argv = (const char *const *)argv,
                                   .env = (const char *const *)env,
                                   .cwd = dir,
-                                  .user = s->user,
+                                  .user = user,
                                   .flags = GUEST_EXEC_LOG | GUEST_EXEC_MERGE | (plan->has_stdin ? GUEST_EXEC_STDIN : 0),
                                   .timeout_ms = plan->timeout_ms > 0 ? (uint32_t)plan->timeout_ms : 0,
                                   .tag = json_get_str(st->rec, "id", "") };

@@ -16,6 +16,7 @@ struct background_plan {
     const char *prefix;    /* of the id, when there is none */
     const char *id;        /* chosen by the caller, or NULL */
     const char *cwd;       /* NULL: the sandbox's workdir */
+    const char *user;      /* as command_user() takes it */
     const json_t *env;     /* {str:str} over the sandbox's own, or NULL */
     int64_t timeout_ms;    /* <= 0: none */
     bool has_stdin;        /* open until background input closes it */
@@ -33,8 +34,9 @@ int background_state(struct background *b, const char *id, background_fn *fn, vo
 struct background_watch;
 struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
                                           struct err *err);
-struct background_watch *background_unwatch(struct background_watch *w);  /* before fn was called */
-const char *background_owner(const struct background *b, const char *id); /* "": no owner; NULL: no such command */
+struct background_watch *background_unwatch(struct background_watch *w); /* before fn was called */
+/* "": no owner; NULL: no such command. ret_sandbox: the one it runs in. */
+const char *background_owner(const struct background *b, const char *id, const char **ret_sandbox);
 json_t *background_find(struct background *b, const char *id, struct err *err); /* borrowed; ERR_NOT_FOUND */
 json_t *background_list(const struct background *b,
                         const char *sandbox_id);                    /* array of records, oldest first; caller owns */

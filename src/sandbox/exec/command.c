@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "guest/proto_user.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/manager.h"
 
@@ -68,6 +69,34 @@ int command_cwd(const struct sandbox *s, const char *cwd, const char **ret, stru
         return err_set(err, ERR_INVALID, 0, "cwd: \"%.200s\" is not an absolute path without \"..\" (path traversal)",
                        cwd);
     *ret = cwd;
+    return 0;
+}
+
+char **command_env(struct sandbox *s, const json_t *vars, struct err *err)
+{
+    const char *key;
+    json_t *value;
+    CLEANUP(strlist_free_p) char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
+    json_object_foreach((json_t *)(uintptr_t)vars, key, value)
+    {
+        if (!*key || strchr(key, '=')) {
+            (void)err_set(err, ERR_INVALID, 0, "env: \"%.80s\" is not a name: it is empty or has a \"=\"", key);
+            return NULL;
+        }
+        strlist_env_set(&env, key, json_string_value(value));
+    }
+    return STEAL(env);
+}
+
+_Static_assert(LIMIT_MAX(USER_BYTES) == PROTO_USER_MAX_BYTES,
+               "a user that the table takes is one that the agent takes");
+int command_user(const struct sandbox *s, const char *user, const char **ret, struct err *err)
+{
+    struct proto_user parsed;
+    if (user && proto_user_parse(user, &parsed) < 0)
+        return err_set(err, ERR_INVALID, 0,
+                       "user: \"%.128s\" is not a name, a uid, or one of them with \":\" and a group or gid", user);
+    *ret = user ? user : s->user;
     return 0;
 }
 
@@ -162,11 +191,13 @@ static void write_input(void *arg)
 int command_start(struct sandbox *s, const struct command_plan *plan, const struct command_events *ev, void *arg,
                   struct command **ret, struct err *err)
 {
-    const char *cwd = NULL;
+    const char *cwd = NULL, *user = NULL;
     CLEANUP(strlist_free_p) char **owned = NULL;
     int r = sandbox_need_running(s, err);
     if (r == 0)
         r = command_cwd(s, plan->cwd, &cwd, err);
+    if (r == 0)
+        r = command_user(s, plan->user, &user, err);
     if (r == 0 && plan->command && !(owned = command_argv(plan->command, err)))
         r = -EINVAL;
     if (r < 0)
@@ -175,6 +206,7 @@ int command_start(struct sandbox *s, const struct command_plan *plan, const stru
     *c = (struct command){
         .s = sandbox_ref(s), .ev = *ev, .arg = arg, .begun_us = clock_mono_us(), .is_told = plan->is_told
     };
+    bool is_endless = plan->is_endless && plan->timeout_ms <= 0;
     int64_t longest = plan->longest_ms ? plan->longest_ms : s->manager->settings->max_cmd_timeout_s * 1000;
     c->res.timeout_ms = plan->timeout_ms <= 0 || plan->timeout_ms > longest ? longest : plan->timeout_ms;
     idle_command(s, c->res.timeout_ms);
@@ -183,10 +215,14 @@ int command_start(struct sandbox *s, const struct command_plan *plan, const stru
     struct guest_exec_plan gp = { .argv = owned ? (const char *const *)owned : plan->argv,
                                   .env = plan->env ? plan->env : sandbox_env(s),
                                   .cwd = cwd,
-                                  .user = plan->user ? plan->user : s->user,
-                                  .flags = (plan->input ? GUEST_EXEC_STDIN : 0u) |
-                                           (plan->waits_eof ? GUEST_EXEC_WAIT_EOF : 0u),
-                                  .timeout_ms = (uint32_t)c->res.timeout_ms };
+                                  .user = user,
+                                  .flags = (plan->input || plan->has_stdin ? GUEST_EXEC_STDIN : 0u) |
+                                           (plan->cols ? GUEST_EXEC_PTY : 0u) |
+                                           (plan->waits_eof ? GUEST_EXEC_WAIT_EOF : 0u) |
+                                           (plan->is_sftp ? GUEST_EXEC_SFTP : 0u),
+                                  .cols = plan->cols,
+                                  .rows = plan->rows,
+                                  .timeout_ms = is_endless ? 0 : (uint32_t)c->res.timeout_ms };
     r = guest_exec_start(s->link, &gp, &exec_events, c, &c->exec, err);
     if (r < 0) {
         free_command(c);
@@ -210,6 +246,34 @@ void command_credit(struct command *c, size_t bytes)
         guest_exec_credit(c->exec, bytes);
 }
 
+size_t command_write(struct command *c, const char *data, size_t len)
+{
+    return c->exec ? guest_exec_write(c->exec, data, len) : len;
+}
+
+void command_on_writable(struct command *c, loop_fn *fn, void *arg)
+{
+    guest_exec_on_writable(c->exec, fn, arg);
+}
+
+void command_close_stdin(struct command *c)
+{
+    if (c->exec)
+        guest_exec_close_stdin(c->exec);
+}
+
+void command_resize(struct command *c, uint16_t cols, uint16_t rows)
+{
+    if (c->exec)
+        guest_exec_resize(c->exec, cols, rows);
+}
+
+void command_signal(struct command *c, int signo)
+{
+    if (c->exec)
+        guest_exec_signal(c->exec, signo);
+}
+
 void command_cancel(struct command *c)
 {
     if (c->exec)
@@ -223,10 +287,19 @@ void command_kill(struct command *c)
         guest_exec_signal(c->exec, SIGKILL);
 }
 
+void command_exit_json(const struct guest_exit *ex, json_t *into)
+{
+    const char *signal = ex->signal && !ex->is_timeout ? sigabbrev_np(ex->signal) : NULL;
+    if (signal)
+        (void)json_object_set_new(into, "signal", json_string(signal));
+    (void)json_object_set_new(into, "timedOut", json_boolean(ex->is_timeout));
+    (void)json_object_set_new(into, "oomKilled", json_boolean(ex->is_oom));
+}
+
 json_t *command_result_json(const struct command_result *res)
 {
     json_t *j =
-        json_pack("{s:i, s:o, s:o, s:I}", "exitCode", res->exit.code, "stdout",
+        json_pack("{s:i, s:o, s:o, s:I}", "exitCode", res->exit.is_timeout ? -1 : res->exit.code, "stdout",
                   json_text(buf_text(&res->out), res->out.len), "stderr", json_text(buf_text(&res->err), res->err.len),
                   "duration", (json_int_t)(res->duration_ms > 0 ? res->duration_ms : 1));
     (void)json_object_set_new(j, "userMs", json_integer((json_int_t)(res->exit.user_us / 1000)));
@@ -234,7 +307,7 @@ json_t *command_result_json(const struct command_result *res)
     (void)json_object_set_new(j, "maxRssKb", json_integer((json_int_t)res->exit.max_rss_kb));
     (void)json_object_set_new(j, "stdoutTruncated", json_boolean(res->is_out_cut));
     (void)json_object_set_new(j, "stderrTruncated", json_boolean(res->is_err_cut));
-    (void)json_object_set_new(j, "oomKilled", json_boolean(res->exit.is_oom));
+    command_exit_json(&res->exit, j);
     return j;
 }
 

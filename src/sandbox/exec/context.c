@@ -41,6 +41,8 @@ json_t *context_json(const struct context *c)
     json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "id", c->id, "sandboxId", c->sandbox_id, "language",
                           c->language, "cwd", c->cwd, "createdAt", (json_int_t)c->created_at, "executionCount",
                           (json_int_t)c->count, "state", context_state_name(c->state));
+    if (c->is_default)
+        (void)json_object_set_new(j, "default", json_true());
     if (c->why[0])
         (void)json_object_set_new(j, "why", json_text(c->why, strlen(c->why)));
     return j;
@@ -55,9 +57,28 @@ json_t *context_list(const struct context_set *set, const char *sandbox_id)
     return json_pack("{s:o}", "contexts", list);
 }
 
+static const char *language_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(language_names) / sizeof(language_names[0]); i++)
+        if (strcmp(language_names[i], name) == 0)
+            return language_names[i];
+    return NULL;
+}
+
+bool context_is_language(const char *id)
+{
+    return language_of(id);
+}
+
 struct context *context_find(struct context_set *set, const char *sandbox_id, const char *id, struct err *err)
 {
+    const char *language = language_of(id);
     struct context *c = map_get(set->all, id);
+    for (struct map_iter it = map_iter(set->all); language && map_next(&it);) {
+        struct context *one = it.value;
+        if (one->is_default && one->language == language && strcmp(one->sandbox_id, sandbox_id) == 0)
+            return one;
+    }
     if (c && strcmp(c->sandbox_id, sandbox_id) == 0)
         return c;
     (void)err_set(err, ERR_NOT_FOUND, 0, "context not found: %.64s", id);
@@ -95,6 +116,10 @@ static void answer_ready(struct context *c, const struct err *err)
 {
     context_fn *fn = c->on_ready;
     c->on_ready = NULL;
+    if (err)
+        context_turn_fail(c, err);
+    else
+        context_turn_next(c);
     if (fn)
         fn(c->ready_arg, err ? NULL : c, err);
 }
@@ -122,9 +147,12 @@ static void context_died(struct context *c, const char *why)
     if (was_starting) {
         (void)err_set(&err, ERR_INTERNAL, 0, "context %s did not start: %s", c->id, why);
         answer_ready(c, &err);
-        return;
+    } else if (c->run) {
+        context_run_ended(c, why); /* whoever is next gets a new process */
+    } else {
+        (void)err_set(&err, ERR_INTERNAL, 0, "context %s died: %s", c->id, why);
+        context_turn_fail(c, &err);
     }
-    context_run_ended(c, why);
 }
 
 /* Ends a host and its contexts. err: for those that were starting. */
@@ -239,7 +267,7 @@ static void on_frame(void *arg, uint32_t number, char letter, const char *data, 
     } else if (letter == KERNEL_ENDED) {
         char why[200];
         JSON_OWNED end = NULL;
-        (void)json_read(data, len, &end, NULL); /* what it lacks is unknown */
+        (void)json_read_input(data, len, &end, NULL); /* what it lacks is unknown */
         struct guest_exit ex = { .code = (int)json_get_int(end, "code", -1),
                                  .signal = (int)json_get_int(end, "signal", 0) };
         describe_exit(h, &ex, why, sizeof(why));
@@ -340,14 +368,6 @@ static int context_start(struct context *c, struct sandbox *s, context_fn *fn, v
     return 0;
 }
 
-static const char *language_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof(language_names) / sizeof(language_names[0]); i++)
-        if (strcmp(language_names[i], name) == 0)
-            return language_names[i];
-    return NULL;
-}
-
 /* A context that has never been ready is not kept. */
 struct creation {
     struct context *c;
@@ -368,9 +388,9 @@ static void on_created(void *arg, struct context *ready, const struct err *err)
     free(arg);
     JSON_OWNED doc = NULL;
     if (ready)
-        doc = json_pack("{s:s, s:s, s:s, s:s, s:I, s:O?}", "id", ready->id, "sandboxId", ready->sandbox_id, "language",
-                        ready->language, "cwd", ready->cwd, "createdAt", (json_int_t)ready->created_at, "env",
-                        ready->env);
+        doc = json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:O?}", "id", ready->id, "sandboxId", ready->sandbox_id,
+                        "language", ready->language, "cwd", ready->cwd, "createdAt", (json_int_t)ready->created_at,
+                        "default", ready->is_default, "env", ready->env);
     if (ready && store_put(ready->set->m->store, SCOPE, ready->id, doc, &why) < 0) {
         context_kill(ready);
         detach(ready);
@@ -380,8 +400,10 @@ static void on_created(void *arg, struct context *ready, const struct err *err)
     if (ready)
         ready->is_new = false;
     made.fn(made.arg, ready, err);
-    if (!ready)
+    if (!ready) {
+        context_turn_fail(made.c, err);
         context_forget(made.c);
+    }
 }
 
 int context_create(struct context_set *set, struct sandbox *s, const struct context_plan *plan, context_fn *fn,
@@ -404,9 +426,12 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
     if (r < 0)
         return r;
     struct context *c = xzalloc(sizeof(*c));
-    *c = (struct context){
-        .set = set, .language = language, .cwd = xstrdup(cwd), .created_at = clock_wall_ms(), .is_new = true
-    };
+    *c = (struct context){ .set = set,
+                           .language = language,
+                           .cwd = xstrdup(cwd),
+                           .created_at = clock_wall_ms(),
+                           .is_new = true,
+                           .is_default = plan->is_default };
     c->env = plan->env ? json_deep_copy(plan->env) : NULL;
     ident_new("ctx", c->id);
     (void)snprintf(c->sandbox_id, sizeof(c->sandbox_id), "%s", s->id);
@@ -447,8 +472,10 @@ static void context_remove(struct context *c, const struct err *err)
 {
     bool is_new = c->is_new;
     context_stop_process(c, err);
-    if (!is_new)
-        context_forget(c);
+    if (is_new)
+        return;
+    context_turn_fail(c, err);
+    context_forget(c);
 }
 
 int context_restart(struct context *c, context_fn *fn, void *arg, struct err *err)
@@ -520,6 +547,7 @@ static bool load(void *arg, const char *key, json_t *doc)
                            .cwd = xstrdup(json_get_str(doc, "cwd", "/")),
                            .env = json_incref(json_get(doc, "env")),
                            .created_at = json_get_int(doc, "createdAt", 0),
+                           .is_default = json_get_bool(doc, "default", false),
                            .state = CONTEXT_LOST };
     (void)snprintf(c->id, sizeof(c->id), "%s", key);
     (void)snprintf(c->sandbox_id, sizeof(c->sandbox_id), "%s", sandbox_id);

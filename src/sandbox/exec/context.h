@@ -31,6 +31,7 @@ struct context_plan {
     const char *language;
     const char *cwd;   /* NULL: the sandbox's workdir */
     const json_t *env; /* over the sandbox's own, or NULL */
+    bool is_default;   /* that of its language */
 };
 /* ERR_CAPACITY past III_MAX_CONTEXTS; ERR_UNSUPPORTED when the image has no interpreter for it. */
 int context_create(struct context_set *set, struct sandbox *s, const struct context_plan *plan, context_fn *fn,
@@ -38,7 +39,9 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
 /* A new process for the same context, whatever state the old one is in. */
 int context_restart(struct context *c, context_fn *fn, void *arg, struct err *err);
 int context_delete(struct context *c, struct err *err);
+/* id: its own, or a language (context_is_language()): the default context of it. */
 struct context *context_find(struct context_set *set, const char *sandbox_id, const char *id, struct err *err);
+bool context_is_language(const char *id);
 json_t *context_json(const struct context *c);                               /* Context; caller owns */
 json_t *context_list(const struct context_set *set, const char *sandbox_id); /* ContextList; caller owns */
 
@@ -52,5 +55,16 @@ struct context_events {
 /* ERR_CONFLICT when it is not idle. timeout_ms <= 0: the server's maximum; longer ones are cut to it. */
 int context_execute(struct context *c, const char *code, int64_t timeout_ms, const struct context_events *ev, void *arg,
                     struct err *err);
+/* The default context of a language, made at its first use and restarted when it has no process. user->fn gets it idle,
+ * when it is this caller's turn, and calls context_execute() at once; or NULL with err. Never called from inside this
+ * call. A caller that does not wait any longer leaves. */
+struct context_turn;
+struct context_user {
+    context_fn *fn;
+    void *arg;
+};
+int context_default(struct context_set *set, struct sandbox *s, const char *language, const struct context_user *user,
+                    struct context_turn **ret, struct err *err);
+void context_leave(struct context_turn *turn);
 void context_abandon(struct context *c); /* the one who asked has left: no more callbacks, the snippet is interrupted */
 bool context_interrupt(struct context *c); /* false: nothing ran */

@@ -29,6 +29,8 @@ struct context {
     json_t *env; /* {str:str} or NULL */
     int64_t created_at, count;
     bool is_new; /* has never been ready: no client has its id */
+    bool is_default;
+    struct context_turn *turns; /* of a default context: who waits for it */
     enum context_state state;
     char why[200];             /* of dead and lost */
     struct context_host *host; /* NULL: no process */
@@ -47,6 +49,10 @@ void context_kill(struct context *c); /* kills the process; its end answers pend
 void context_end_host(struct context *c); /* its driver does not respond: ends the host */
 struct manager *context_manager(const struct context *c);
 void context_set_timer(struct context *c, int64_t delay_ms, timer_fn *fn); /* the one timer of a context */
+
+/* context_turn.c: after a change of the state; and when nobody can have the context any more. */
+void context_turn_next(struct context *c);
+void context_turn_fail(struct context *c, const struct err *err);
 
 /* A frame of the snippet that runs; those of none are dropped. */
 void context_run_frame(struct context *c, char letter, const char *data, size_t len);

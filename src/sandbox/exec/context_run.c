@@ -82,7 +82,7 @@ static void take_result(struct context_run *run)
     JSON_OWNED result = NULL;
     if (run->is_part_lost) {
         run->is_cut = true;
-    } else if (json_read(buf_text(&run->part), run->part.len, &result, NULL) == 0 &&
+    } else if (json_read_input(buf_text(&run->part), run->part.len, &result, NULL) == 0 &&
                json_get_str(result, "type", NULL) && json_object_get(result, "data") && run->ev.on_done) {
         run->results_bytes += run->part.len;
         if (run->ev.on_result)
@@ -159,6 +159,7 @@ static void run_finish(struct context *c, json_t *done)
         run->ev.on_done(run->arg, j, NULL);
     }
     free_run(run);
+    context_turn_next(c);
 }
 
 void context_run_frame(struct context *c, char letter, const char *data, size_t len)
@@ -178,7 +179,7 @@ void context_run_frame(struct context *c, char letter, const char *data, size_t 
         if (letter != KERNEL_DONE)
             return;
         JSON_OWNED done = NULL;
-        if (json_read(buf_text(&run->done_part), run->done_part.len, &done, NULL) < 0 || !json_is_object(done)) {
+        if (json_read_input(buf_text(&run->done_part), run->done_part.len, &done, NULL) < 0 || !json_is_object(done)) {
             json_decref(done);
             done = json_pack("{s:s, s:s, s:[]}", "errorName", "Error", "errorValue",
                              "the interpreter's reply could not be parsed", "traceback");
@@ -191,8 +192,6 @@ void context_run_frame(struct context *c, char letter, const char *data, size_t 
 
 void context_run_ended(struct context *c, const char *why)
 {
-    if (!c->run)
-        return;
     JSON_OWNED done = json_pack("{s:s, s:s, s:[s]}", "errorName", "ContextDied", "errorValue", why, "traceback", why);
     run_finish(c, done);
 }

@@ -3,7 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define FILES_MAX 100000 /* entries of one answer */
+#include "base/limits.h"
+
+#define FILES_MAX LIMIT_MAX(FILES) /* entries of one answer */
 
 /* A piece of the output that ends with `end` or with the output itself. */
 struct piece {

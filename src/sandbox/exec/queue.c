@@ -515,9 +515,10 @@ json_t *queue_retry(struct queue *q, const char *id, struct err *err)
     return shown(rec);
 }
 
-const char *queue_owner(const struct queue *q, const char *id)
+const char *queue_owner(const struct queue *q, const char *id, const char **ret_sandbox)
 {
     const struct job *j = map_get(q->jobs, id);
+    *ret_sandbox = j ? j->sandbox_id : NULL;
     return j ? j->tenant : NULL;
 }
 
@@ -527,7 +528,7 @@ json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, i
     int64_t total = 0;
     for (struct map_iter it = map_iter(q->jobs); map_next(&it);) {
         struct job *j = it.value;
-        if (j->state != FAILED || !tenant_sees(by, j->tenant))
+        if (j->state != FAILED || !tenant_sees_of(by, j->tenant, j->sandbox_id))
             continue;
         if (total >= offset && total - offset < limit) {
             JSON_OWNED rec = record_of(j, err);

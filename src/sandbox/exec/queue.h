@@ -33,7 +33,8 @@ json_t *queue_status(struct queue *q, const char *id, struct err *err);
 json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
 /* {jobs, total} of the dead letters, oldest first. */
 json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err);
-const char *queue_owner(const struct queue *q, const char *id); /* "": no owner; NULL: no such job */
+/* "": no owner; NULL: no such job. ret_sandbox: the one it is for. */
+const char *queue_owner(const struct queue *q, const char *id, const char **ret_sandbox);
 /* A pending or running job (which is killed); ERR_CONFLICT when it is finished. */
 int queue_cancel(struct queue *q, const char *id, struct err *err);
 

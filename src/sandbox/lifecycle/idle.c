@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/policy.h"
 #include "sandbox/observe/sandbox_usage.h"
 
 #define BARE_PACKET 66    /* bytes of Ethernet, IP and TCP headers with a time stamp: a packet without data */
@@ -77,6 +78,11 @@ static void scan(void *arg)
         struct err err = ERR_INIT;
         if (!s->is_ending && !is_idle(s, now_us))
             continue;
+        if (!s->is_ending && !policy_kills(s->config.on_idle)) {
+            if (s->status == SANDBOX_RUNNING)
+                policy_sleep(s, s->config.on_idle, "idle");
+            continue;
+        }
         s->is_ending = true; /* also when it cannot be removed now: the next scan tries again */
         if (manager_kill(i->manager, s, "sandbox.expired", &err) < 0)
             log_event(LOG_ERROR, "sandbox.idle", "id", it.key, "error", err.msg, NULL);

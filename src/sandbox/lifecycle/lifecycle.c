@@ -24,8 +24,10 @@
 #include "image/reference.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/policy.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/net/egress.h"
+#include "sandbox/observe/denied_calls.h"
 #include "sandbox/storage/capture.h"
 #include "sandbox/storage/image_allowlist.h"
 #include "sandbox/storage/image_source.h"
@@ -63,14 +65,20 @@ static void on_link_why(void *arg, struct err *err)
     (void)err_set(err, ERR_GONE, 0, "the VM died: %s%s%.200s", s->why, *line ? "; its console: " : "", line);
 }
 
-/* The sandbox ended without a kill. One that is still being created is only marked: its create sees that and fails. */
-static void sandbox_die(struct sandbox *s)
+/* The sandbox ended without a kill. Whatever is under way with it sees that and fails: a create, a start, a restore; a
+ * stop has what it wanted. */
+void lifecycle_die(struct sandbox *s)
 {
-    if (map_get(s->manager->sandboxes, s->id) == s)
+    bool is_kept = s->is_persistent && s->runtime->ops->halt;
+    if (s->stopping)
+        lifecycle_hurry(s);
+    else if (map_get(s->manager->sandboxes, s->id) != s)
+        s->is_gone = true;
+    else if (is_kept && !s->is_starting && !s->is_restoring)
+        lifecycle_stop_dead(s);
+    else if (!is_kept && !s->is_starting)
         (void)manager_kill(s->manager, s, "sandbox.error",
                            NULL); /* a store that fails now is tried again by the sweep */
-    else
-        s->is_gone = true;
 }
 
 static void on_link_gone(void *arg, const struct err *err)
@@ -78,7 +86,7 @@ static void on_link_gone(void *arg, const struct err *err)
     struct sandbox *s = arg;
     (void)err; /* noted already */
     s->link = guest_link_free(s->link);
-    sandbox_die(s); /* a box without its agent is useless */
+    lifecycle_die(s); /* a box without its agent is useless */
 }
 
 static void on_box_gone(void *arg)
@@ -91,7 +99,14 @@ static void on_box_gone(void *arg)
         return;
     }
     note_death(s, err.msg);
-    sandbox_die(s);
+    lifecycle_die(s);
+}
+
+static void on_box_overuse(void *arg, const char *why)
+{
+    struct sandbox *s = arg;
+    if (map_get(s->manager->sandboxes, s->id) == s)
+        manager_end(s->manager, s, why);
 }
 
 static void on_told(void *arg, const struct err *err)
@@ -125,11 +140,15 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
         return err_sys(err, r, "link to the agent of %s", s->id);
     }
     s->box = box;
+    s->box_number = ++s->manager->last_box;
     guest_link_on_why(s->link, on_link_why);
     guest_link_patience(s->link, (uint32_t)s->manager->settings->agent_timeout_s * 1000,
                         (uint32_t)s->manager->settings->agent_grace_s * 1000);
+    denied_calls_watch(s->manager->denied_calls, s);
     lifecycle_tell_still(s);
     ops->on_gone(box, on_box_gone, s);
+    if (ops->on_overuse)
+        ops->on_overuse(box, on_box_overuse, s);
     if (ops->on_late)
         ops->on_late(box, on_box_late, s);
     return 0;
@@ -160,6 +179,7 @@ struct box_plan lifecycle_box_plan(const struct sandbox *s)
                              .pids_max = (uint32_t)c.pids,
                              .nofile = (uint32_t)c.open_files,
                              .shm_mb = (uint32_t)c.shm_mb,
+                             .seccomp = sandbox_config_profile(&s->config, s->manager->settings),
                              .has_network = c.has_network };
     memcpy(plan.id, s->box_id, sizeof(plan.id));
     (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
@@ -176,6 +196,9 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     s->version = xstrdup(image->version);
     s->digest = xstrdup(strstr(image->id, "sha256:")); /* "host" has none, an engine's has "docker:" before it */
     s->image_env = strlist_copy(image->env);
+    s->image_command = strlist_copy(image->entrypoint);
+    for (char **word = image->cmd; word && *word; word++)
+        strlist_add(&s->image_command, *word);
     free(s->user);
     s->user = xstrdup(image->user ? image->user : "");
 }
@@ -319,7 +342,10 @@ static int resolve(struct manager *m, const struct create_plan *plan, struct ima
     struct runtime *rt = r < 0 ? NULL : runtime_for(m, plan, err);
     if (!rt)
         return -EINVAL;
-    return rt->ops->images ? -ENOENT : image_resolve(m->images, name, owned, err); /* an engine has to be asked */
+    if (rt->ops->images)
+        return -ENOENT; /* an engine has to be asked */
+    const struct image_scope scope = image_source_scope(m, plan->by);
+    return image_resolve_for(m->images, &scope, name, owned, err);
 }
 
 /* A create whose image is being pulled. */
@@ -355,6 +381,12 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
 {
     struct expecting *x = arg;
     struct err why = ERR_INIT;
+    struct runtime *rt = x->pulling.runtime;
+    if (image && rt && rt->ops->images &&
+        image_source_is_stored(image)) { /* pulled into our store: the engine gets a copy */
+        image_source_resolve(x->m, rt, x->plan.by, image_of(x->m, &x->config), on_pulled, x);
+        return;
+    }
     if (image && lifecycle_check_room(x->m, 1, &why) < 0) {
         image = NULL;
         err = &why;
@@ -377,8 +409,10 @@ static struct expecting *expect(struct manager *m, const struct create_plan *pla
         x->by = *plan->by;
         x->by.tenant = x->by_tenant = xstrdup(plan->by->tenant);
         x->by.view = x->by_view = xstrdup(plan->by->view);
+        x->by.sandbox = NULL; /* a token for one sandbox makes none */
         x->plan.by = &x->by;
     }
+    x->pulling.by = x->plan.by;
     x->config = sandbox_config_copy(plan->config);
     x->plan.config = &x->config;
     x->plan.env = x->env = json_deep_copy(plan->env);
@@ -419,13 +453,14 @@ static int fetch_first(struct manager *m, const struct create_plan *plan, manage
     if (rt && rt->ops->images) {
         struct expecting *x = expect(m, plan, fn, arg);
         x->pulling.runtime = rt;
-        image_source_resolve(m, rt, name, on_looked_up, x);
+        image_source_resolve(m, rt, x->plan.by, name, on_looked_up, x);
         return 0;
     }
     if (!is_pullable(m, name))
         return -ENOENT;
     struct expecting *x = expect(m, plan, fn, arg);
-    int r = pulls_start(m->pulls, preset_pull_name(name), NULL, on_pulled, x, NULL, err);
+    int r =
+        pulls_start(m->pulls, preset_pull_name(name), &(struct pulls_how){ .by = x->plan.by }, on_pulled, x, NULL, err);
     if (r < 0)
         expecting_free(x);
     return r;
@@ -468,6 +503,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     sandbox_config_settle(&config, m->settings,
                           image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir);
     sandbox_set_config(s, &config);
+    s->is_persistent = policy_is_persistent(&s->config);
     if (s->config.metadata)
         (void)json_object_update(s->metadata, s->config.metadata);
     if (plan->env)
@@ -481,11 +517,14 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
     tenant_making(m, s, 1);
-    if (r < 0 || limits_check(&s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
+    if (r < 0 || limits_check(&s->config, s->runtime, &err) < 0 || policy_check(&s->config, s->runtime, &err) < 0 ||
+        pins_add(m, image, s->id, &err) < 0) {
         create_finish(b, &err);
         return;
     }
-    if (!plan->image && s->runtime == m->runtime && pool_take(m->pool, s, on_box_ready, b))
+    bool is_pooled =
+        !plan->image && s->runtime == m->runtime && !(image->tenant && *image->tenant); /* those of the server */
+    if (is_pooled && pool_take(m->pool, s, on_box_ready, b))
         return;
     struct box_plan box = lifecycle_box_plan(s);
     s->runtime->ops->create(s->runtime, &box, on_box_ready, b);
@@ -509,6 +548,15 @@ static void on_destroyed(void *arg, const struct err *err)
 int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err)
 {
     return manager_kill_then(m, s, topic, NULL, NULL, err);
+}
+
+void manager_end(struct manager *m, struct sandbox *s, const char *why)
+{
+    struct err err = ERR_INIT;
+    log_event(LOG_WARN, "sandbox.ended", "id", s->id, "why", why, NULL);
+    (void)event_log_emit(m->events, "sandbox.error", s->id, json_pack("{s:s}", "error", why));
+    if (manager_kill(m, s, "sandbox.killed", &err) < 0)
+        log_event(LOG_ERROR, "sandbox.ended", "id", s->id, "error", err.msg, NULL); /* who asked for it asks again */
 }
 
 int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
@@ -540,9 +588,13 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
             *a = (struct aftermath){ done, arg };
         s->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
         s->box = NULL;
-    } else if (done) {
-        loop_defer(m->loop, done, arg);
+    } else {
+        if (s->kept && s->status == SANDBOX_STOPPED && !s->is_changing) /* else the change sees that it is gone */
+            s->runtime->ops->discard(s->runtime, s->kept, NULL, NULL);
+        if (done)
+            loop_defer(m->loop, done, arg);
     }
+    lifecycle_drop_saved(s);
     pins_drop(m, s->id);
     event_log_emit_for(m->events, s->tenant, topic, s->id, /* its owner cannot be looked up any more */
                        s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL);
@@ -552,8 +604,9 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 
 struct change {
     struct sandbox *s;
-    char box_id[IDENT_MAX]; /* whose status it is: a restore gives the sandbox another */
+    uint64_t box_number; /* whose status it is: a restore gives the sandbox another */
     enum sandbox_status to;
+    bool is_expiry; /* it is paused because it has expired: it has the full time again when it is resumed */
     manager_sandbox_fn *fn;
     void *arg;
 };
@@ -563,36 +616,44 @@ static void on_changed(void *arg, const struct err *err)
     struct change *c = arg;
     struct sandbox *s = c->s;
     struct err why = ERR_INIT;
-    s->is_changing = false;
+    s->is_changing = s->stopping || s->is_starting; /* it died meanwhile */
     if (s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
-    else if (strcmp(s->box_id, c->box_id) != 0)
-        (void)err_set(&why, ERR_CONFLICT, 0, "sandbox %s was restored from a snapshot meanwhile", s->id);
+    else if (s->box_number != c->box_number || !s->box)
+        (void)err_set(&why, ERR_CONFLICT, 0, "sandbox %s was stopped, or restored from a snapshot, meanwhile", s->id);
     if (why.code)
         err = &why;
     enum sandbox_status was = s->status;
+    int64_t expires_at = s->expires_at;
     if (!err) {
+        s->stop.has_expiry |= c->is_expiry;
+        sandbox_expire_at(s, c->is_expiry ? 0 : lifecycle_next_expiry(s));
         s->status = c->to;
-        if (sandbox_save(s, &why) < 0)
+        if (sandbox_save(s, &why) < 0) {
+            sandbox_expire_at(s, expires_at);
             err = &why;
+        }
     }
     if (!err) {
         lifecycle_tell_still(s);
+        idle_touch(s);
         (void)event_log_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed", s->id,
                              NULL);
-    } else if (!s->is_gone) { /* it may have taken effect: only its answer was lost, or its record is not stored */
+    } else if (!s->is_gone &&
+               s->box) { /* it may have taken effect: only its answer was lost, or its record is not stored */
         const struct runtime_ops *ops = s->runtime->ops;
         s->status = was;
         (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL);
     }
     c->fn(c->arg, err ? NULL : s, err);
+    manager_settled(s);
     sandbox_unref(s);
     free(c);
 }
 
-static void change_status(struct sandbox *s, enum sandbox_status from, enum sandbox_status to, manager_sandbox_fn *fn,
-                          void *arg)
+static void change_status(struct sandbox *s, enum sandbox_status to, bool is_expiry, manager_sandbox_fn *fn, void *arg)
 {
+    enum sandbox_status from = to == SANDBOX_PAUSED ? SANDBOX_RUNNING : SANDBOX_PAUSED;
     struct err err = ERR_INIT;
     if (s->status != from || !s->box) {
         (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is not %s (it is %s)", s->id, sandbox_status_name(from),
@@ -601,38 +662,51 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
         return;
     }
     const struct runtime_ops *ops = s->runtime->ops;
-    if (to == SANDBOX_PAUSED && ops->lacks && !ops->caps(s->runtime).can_pause) {
+    if (to == SANDBOX_PAUSED && runtime_lack(s->runtime, "pause") && !ops->caps(s->runtime).can_pause) {
         (void)runtime_cannot(s->runtime, "pause", "pause a sandbox", &err);
         fn(arg, NULL, &err);
         return;
     }
     if (s->is_changing) { /* with two changes pending, the later answer need not be the state of the box */
-        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is being paused or resumed by another request", s->id);
+        (void)err_set(&err, ERR_CONFLICT, 0,
+                      "sandbox %s is being paused, resumed, stopped or started by another request", s->id);
         fn(arg, NULL, &err);
         return;
     }
     s->is_changing = true;
     struct change *c = xzalloc(sizeof(*c));
-    *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
-    memcpy(c->box_id, s->box_id, sizeof(c->box_id));
+    *c = (struct change){
+        .s = sandbox_ref(s), .box_number = s->box_number, .to = to, .is_expiry = is_expiry, .fn = fn, .arg = arg
+    };
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
 }
 
 void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
 {
-    change_status(s, SANDBOX_RUNNING, SANDBOX_PAUSED, fn, arg);
+    change_status(s, SANDBOX_PAUSED, false, fn, arg);
+}
+
+void lifecycle_pause_expired(struct sandbox *s, manager_sandbox_fn *fn, void *arg)
+{
+    change_status(s, SANDBOX_PAUSED, true, fn, arg);
 }
 
 void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
 {
-    change_status(s, SANDBOX_PAUSED, SANDBOX_RUNNING, fn, arg);
+    change_status(s, SANDBOX_RUNNING, false, fn, arg);
+}
+
+int64_t manager_expiry(const struct manager *m, int64_t expires_at)
+{
+    int64_t now = clock_wall_ms();
+    int64_t low = now + LIMIT_MIN(TIMEOUT_S) * 1000, high = now + m->settings->max_timeout_s * 1000;
+    return expires_at < low ? low : expires_at > high ? high : expires_at;
 }
 
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err)
 {
-    int64_t now = clock_wall_ms(), was = s->expires_at;
-    int64_t low = now + LIMIT_MIN(TIMEOUT_S) * 1000, high = now + LIMIT_MAX(TIMEOUT_S) * 1000;
-    sandbox_expire_at(s, expires_at < low ? low : expires_at > high ? high : expires_at);
+    int64_t was = s->expires_at;
+    sandbox_expire_at(s, manager_expiry(m, expires_at));
     int r = sandbox_save(s, err);
     if (r < 0)
         sandbox_expire_at(s, was);

@@ -1,6 +1,7 @@
 #include "sandbox/lifecycle/limits.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define MIB (1024 * 1024)
 
@@ -13,13 +14,25 @@ int limits_check(const struct sandbox_config *config, struct runtime *rt, struct
 {
     if (limits_net_kbps(config) && !rt->ops->caps(rt).can_limit_rate)
         return runtime_cannot(rt, "limitRate", "enforce netMbps", err);
-    if (config->disk_mb == 0 || rt->ops->caps(rt).can_limit_disk)
+    enum filter_profile profile = FILTER_DEFAULT;
+    if (config->seccomp && filter_profile_find(config->seccomp, &profile) && profile != FILTER_DEFAULT &&
+        !rt->ops->caps(rt).can_seccomp)
+        return runtime_cannot(rt, "seccomp", "use the seccomp profile strict", err);
+    return config->disk_mb == 0 ? 0 : limits_check_disk(rt, "diskMb", err);
+}
+
+int limits_check_disk(struct runtime *rt, const char *field, struct err *err)
+{
+    char what[64];
+    if (rt->ops->caps(rt).can_limit_disk)
         return 0;
-    if (rt->ops->lacks)
-        return runtime_cannot(rt, "limitDisk", "enforce diskMb", err);
+    (void)snprintf(what, sizeof(what), "enforce %s", field);
+    if (runtime_lack(rt, "limitDisk"))
+        return runtime_cannot(rt, "limitDisk", what, err);
     return err_set(err, ERR_UNSUPPORTED, 0,
-                   "diskMb cannot be enforced here: it needs a server that runs as root, loop devices and mkfs.ext4 "
-                   "(iii doctor says what is missing)");
+                   "%s cannot be enforced here: it needs a server that runs as root, loop devices and mkfs.ext4 "
+                   "(iii doctor says what is missing)",
+                   field);
 }
 
 bool limits_are_default(const struct sandbox_config *config, const struct settings *set)
@@ -28,7 +41,8 @@ bool limits_are_default(const struct sandbox_config *config, const struct settin
     sandbox_config_settle_limits(&own, set);
     sandbox_config_settle_limits(&usual, set);
     return own.disk_mb == usual.disk_mb && own.inodes == usual.inodes && own.pids == usual.pids &&
-           own.open_files == usual.open_files && own.shm_mb == usual.shm_mb;
+           own.open_files == usual.open_files && own.shm_mb == usual.shm_mb &&
+           sandbox_config_profile(&own, set) == sandbox_config_profile(&usual, set);
 }
 
 void limits_metrics(json_t *metrics, const struct sandbox_config *config, const struct box_stats *st)
@@ -42,6 +56,16 @@ void limits_metrics(json_t *metrics, const struct sandbox_config *config, const 
     (void)json_object_set_new(metrics, "cpuLimit", json_real(config->cpu));
     set_int(metrics, "diskUsageMb", (int64_t)(st->disk_bytes / MIB));
     set_int(metrics, "oomKills", (int64_t)st->oom_kills);
+}
+
+int64_t limits_by_disk(int64_t value, int64_t disk_mb)
+{
+    if (value != SETTINGS_BY_DISK)
+        return value;
+    int64_t part = disk_mb / 8;
+    return part < LIMIT_MIN(HOST_DISK_MB)   ? LIMIT_MIN(HOST_DISK_MB)
+           : part > LIMIT_MAX(HOST_DISK_MB) ? LIMIT_MAX(HOST_DISK_MB)
+                                            : part;
 }
 
 uint32_t limits_net_kbps(const struct sandbox_config *config)

@@ -3,7 +3,8 @@
  * Loop, settings, store, image store and drivers are borrowed.
  *
  * Modules that keep something for a sandbox register hooks: on_enter runs when a sandbox is in the map with a link
- * (create, adoption, restore), on_leave once before the link is freed. manager_disconnect() closes all links first, so
+ * (create, adoption, restore, start), on_sleep when it has stopped and on_leave once, before the link is freed, when it
+ * is removed. manager_disconnect() closes all links first, so
  * that pending calls fail while their modules still exist; the boxes continue to run.
  *
  * Timers: on_flush_due() writes lazy rows every FLUSH_MS and retries records that could not be deleted; the sweep kills
@@ -15,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strlist.h"
 #include "engine/channel.h"
+#include "image/image_policy.h"
 #include "loop/crontimer.h"
 #include "sandbox/exec/background.h"
 #include "sandbox/exec/context.h"
@@ -28,13 +31,19 @@
 #include "sandbox/exec/terminal.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
+#include "sandbox/lifecycle/policy.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/lifecycle/templates.h"
 #include "sandbox/net/egress.h"
+#include "sandbox/net/egress_ceiling.h"
 #include "sandbox/net/networks.h"
 #include "sandbox/net/ports.h"
+#include "sandbox/net/ssh_keys.h"
 #include "sandbox/observe/alerts.h"
+#include "sandbox/observe/denied_calls.h"
+#include "sandbox/observe/webhooks.h"
 #include "sandbox/observe/workers.h"
+#include "sandbox/storage/converter.h"
 #include "sandbox/storage/disk_watch.h"
 #include "sandbox/storage/pulls.h"
 #include "sandbox/storage/snapshots.h"
@@ -74,16 +83,30 @@ void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg)
     add_hook(&m->on_enter, fn, arg);
 }
 
+void manager_on_sleep(struct manager *m, manager_leave_fn *fn, void *arg)
+{
+    add_hook(&m->on_sleep, fn, arg);
+}
+
+static void run_hooks(const struct hook *h, struct sandbox *s)
+{
+    for (; h; h = h->next)
+        h->fn(h->arg, s);
+}
+
 void manager_entered(struct manager *m, struct sandbox *s)
 {
-    for (struct hook *h = m->on_enter; h; h = h->next)
-        h->fn(h->arg, s);
+    run_hooks(m->on_enter, s);
 }
 
 void manager_leaving(struct manager *m, struct sandbox *s)
 {
-    for (struct hook *h = m->on_leave; h; h = h->next)
-        h->fn(h->arg, s);
+    run_hooks(m->on_leave, s);
+}
+
+void manager_slept(struct manager *m, struct sandbox *s)
+{
+    run_hooks(m->on_sleep, s);
 }
 
 static void on_flush_due(void *arg)
@@ -138,7 +161,22 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     int r = cron_parse(s->ttl_sweep, &when, err);
     if (r < 0)
         return err_wrap(err, r, "III_TTL_SWEEP");
-    r = pulls_check(s, err);
+    r = manager_end_parse(s->on_shutdown, &(enum manager_end){ 0 }, err);
+    if (r == 0)
+        r = pulls_check(s, err);
+    if (r == 0)
+        r = address_ports_check(s->port_range, "III_PORT_RANGE", err);
+    CLEANUP(egress_ceiling_free_p) struct egress_ceiling *ceiling = NULL; /* only to see that it can be read */
+    if (r == 0)
+        r = egress_ceiling_new(s->egress_ceiling, &ceiling, err);
+    CLEANUP(image_policy_free_p) struct image_policy *policy = NULL;
+    if (r == 0)
+        r = image_policy_new(s->image_policy, &policy, err);
+    if (r == 0)
+        r = address_ports_check(s->gateway_ports, "III_GATEWAY_PORTS", err);
+    enum filter_profile profile;
+    if (r == 0 && !filter_profile_find(s->seccomp, &profile))
+        r = err_set(err, ERR_INVALID, 0, "III_SECCOMP is \"%s\": it must be default or strict", s->seccomp);
     if (r < 0)
         return r;
     struct manager *m = xzalloc(sizeof(*m));
@@ -146,8 +184,11 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->settings = s;
     m->store = store;
     m->images = images;
-    if (images)
+    m->image_policy = STEAL(policy);
+    if (images) {
         image_store_allow_host(images, strcmp(s->presets, "host") == 0);
+        image_store_use_policy(images, m->image_policy);
+    }
     m->runtime = rt;
     manager_add_runtime(m, rt);
     m->sandboxes = map_new();
@@ -162,6 +203,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : xasprintf("iii-sandbox-%s", host);
     m->background = background_new(m);
     m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
+    m->denied_calls = denied_calls_new(m);
     m->egress = egress_new(m);
     m->ports = ports_new(m);
     m->pulls = pulls_new(m);
@@ -173,7 +215,11 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     if (r == 0)
         r = templates_new(store, s, &m->templates, err);
     if (r == 0)
+        r = ssh_keys_new(store, &m->ssh_keys, err);
+    if (r == 0)
         r = alerts_new(m, &m->alerts, err);
+    if (r == 0)
+        r = webhooks_new(m, &m->webhooks, err);
     if (r == 0)
         r = volumes_new(m, &m->volumes, err);
     if (r == 0)
@@ -219,22 +265,31 @@ struct manager *manager_free(struct manager *m)
     pool_free(m->pool);
     ports_free(m->ports);
     pulls_free(m->pulls);
+    if (m->images)
+        image_store_use_policy(m->images, NULL);
+    image_policy_free(m->image_policy);
     egress_free(m->egress);
+    denied_calls_free(m->denied_calls);
     channel_hub_free(m->channels);
     alerts_free(m->alerts);
+    webhooks_free(m->webhooks);
     workers_free(m->workers);
     volumes_free(m->volumes);
+    converters_free(m->converters);
     networks_free(m->networks);
     background_free(m->background);
     templates_free(m->templates);
+    ssh_keys_free(m->ssh_keys);
     snapshots_free(m->snapshots);
     map_free(m->sandboxes);
     tenant_set_free(m->tenants);
     event_log_free(m->events);
     free_hooks(m->on_leave);
     free_hooks(m->on_enter);
+    free_hooks(m->on_sleep);
     strlist_free(m->undeleted);
     free(m->worker_id);
+    free(m->own_ports);
     free(m);
     return NULL;
 }
@@ -269,6 +324,26 @@ struct sandbox *manager_find_running(struct manager *m, const char *id, struct e
     return s && sandbox_need_running(s, err) < 0 ? NULL : s;
 }
 
+struct sandbox *manager_find_named(struct manager *m, const char *tenant, const char *name, struct err *err)
+{
+    struct sandbox *found = NULL;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        if (strcmp(s->name, name) != 0 || strcmp(s->tenant, tenant) != 0)
+            continue;
+        if (found) {
+            (void)err_set(err, ERR_CONFLICT, 0,
+                          "several sandboxes have the name %.64s, among them %s and %s: use an id", name, found->id,
+                          s->id);
+            return NULL;
+        }
+        found = s;
+    }
+    if (!found)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", name);
+    return found;
+}
+
 unsigned manager_oldest_agent(const struct manager *m)
 {
     unsigned oldest = 0;
@@ -290,7 +365,9 @@ int manager_sweep(struct manager *m)
         struct err err = ERR_INIT;
         if (s->deadline_us > now)
             continue;
-        if (manager_kill(m, s, "sandbox.expired", &err) < 0)
+        if (!policy_kills(s->config.on_timeout))
+            policy_sleep(s, s->config.on_timeout, "timeout");
+        else if (manager_kill(m, s, "sandbox.expired", &err) < 0)
             log_event(LOG_ERROR, "sandbox.expire", "id", it.key, "error", err.msg, NULL);
         else
             swept++;

@@ -1,5 +1,5 @@
 /* Work on a pool thread on behalf of the manager, counted, so that the server does not free what it uses while it
- * runs. Private to sandbox/. May include: base/, loop/, sandbox/. */
+ * runs. For sandbox/ and the handlers of api/. May include: base/, loop/, sandbox/. */
 #pragma once
 #include "sandbox/lifecycle/manager.h"
 

@@ -171,7 +171,7 @@ static void replenish(void *arg)
         struct profile *f = &p->profiles[i];
         for (int64_t n = f->n_ready + f->n_making; n < m->settings->pool_size; n++) {
             f->n_making++;
-            image_source_resolve(m, m->runtime, f->image, on_image, f);
+            image_source_resolve(m, m->runtime, NULL, f->image, on_image, f);
         }
     }
 }

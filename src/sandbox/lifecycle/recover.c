@@ -11,6 +11,7 @@
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/offload.h"
 #include "sandbox/lifecycle/pool.h"
+#include "sandbox/lifecycle/restart.h"
 #include "sandbox/net/networks.h"
 #include "sandbox/observe/alerts.h"
 #include "sandbox/storage/capture.h"
@@ -33,6 +34,7 @@ struct recovery {
 struct adoption {
     struct recovery *r;
     struct sandbox *s;
+    char *why; /* it could not be adopted; or NULL */
 };
 
 static void on_complete(void *arg)
@@ -41,6 +43,7 @@ static void on_complete(void *arg)
     r->m->is_recovering = false;
     pins_sweep(r->m);
     pool_start(r->m->pool);
+    restart_after_recovery(r->m);
     r->done(r->arg);
     free(r->kept);
     free(r);
@@ -81,31 +84,78 @@ static void drop_sandbox(struct sandbox *s, const char *why)
     sandbox_unref(s);
 }
 
+static void adoption_finish(struct adoption *a)
+{
+    struct recovery *r = a->r;
+    struct err why = ERR_INIT;
+    bool is_there = map_get(r->m->sandboxes, a->s->id) == a->s;
+    if (is_there && capture_recover(a->s, &why) < 0)
+        log_event(LOG_ERROR, "sandbox.capture", "id", a->s->id, "error", why.msg, NULL);
+    sandbox_unref(a->s);
+    free(a->why);
+    free(a);
+    if (--r->pending == 0)
+        sweep(r);
+}
+
+/* What ran is gone: a reboot, or it was ended by somebody else. A crash in the middle of a stop ends here, too. */
+static void become_stopped(struct sandbox *s, char *error)
+{
+    struct err why = ERR_INIT;
+    s->why = error;
+    log_event(LOG_WARN, "sandbox.stopped", "id", s->id, "why", s->why, NULL);
+    lifecycle_mark_stopped(s, "lost");
+    if (sandbox_save(s, &why) < 0) /* the next start of the server does the same */
+        log_event(LOG_ERROR, "recover.record", "key", s->id, "error", why.msg, NULL);
+    (void)event_log_emit(s->manager->events, "sandbox.stopped", s->id,
+                         json_pack("{s:s, s:s}", "reason", s->stop.reason, "error", s->why));
+}
+
+/* Nothing of it runs any more. */
+static void on_retained(void *arg, const struct err *err)
+{
+    struct adoption *a = arg;
+    struct sandbox *s = a->s;
+    bool has_files = !err || err->code != ERR_NOT_FOUND; /* what cannot be looked for now, a start finds */
+    if (err && has_files)
+        log_event(LOG_WARN, "recover.retain", "id", s->id, "error", err->msg, NULL);
+    if (s->is_gone && has_files)
+        s->runtime->ops->discard(s->runtime, s->kept, NULL, NULL);
+    else if (!s->is_gone && !has_files)
+        drop_sandbox(s, err->msg);
+    else if (!s->is_gone && s->status != SANDBOX_STOPPED)
+        become_stopped(s, STEAL(a->why));
+    else if (!s->is_gone)
+        manager_slept(a->r->m, s);
+    adoption_finish(a);
+}
+
 static void on_adopted(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct adoption *a = arg;
-    struct recovery *r = a->r;
     struct sandbox *s = a->s;
+    const struct runtime_ops *ops = s->runtime->ops;
     struct err why = ERR_INIT;
     if (s->is_gone) { /* it expired, or the server was stopped, while the driver searched for the box */
         if (box) {
             (void)close(guest_fd); /* it has had no request */
-            s->runtime->ops->destroy(box, NULL, NULL);
+            ops->destroy(box, NULL, NULL);
         }
+    } else if (!box && ops->retain) {
+        a->why = xstrdup(err->msg);
+        ops->retain(s->runtime, s->kept, on_retained, a);
+        return;
     } else if (!box) {
         drop_sandbox(s, err->msg);
     } else if (lifecycle_connect(s, box, guest_fd, &why) < 0) {
         drop_sandbox(s, why.msg);
     } else {
+        s->kept = json_unref(s->kept);
         idle_touch(s);
-        manager_entered(r->m, s);
+        manager_entered(a->r->m, s);
+        lifecycle_resize_again(s);
     }
-    if (s->box && capture_recover(s, &why) < 0)
-        log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
-    sandbox_unref(s);
-    free(a);
-    if (--r->pending == 0)
-        sweep(r);
+    adoption_finish(a);
 }
 
 static bool load(void *arg, const char *key, json_t *doc)
@@ -118,7 +168,6 @@ static bool load(void *arg, const char *key, json_t *doc)
         return true;
     }
     map_set(r->m->sandboxes, s->id, s);
-    (void)json_object_set(s->extra, "box", json_get(json_get(doc, "internal"), "box"));
     return true;
 }
 
@@ -152,11 +201,15 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         struct sandbox *s = it.value;
         struct adoption *a = xzalloc(sizeof(*a));
         *a = (struct adoption){ .r = r, .s = sandbox_ref(s) };
-        json_t *box = json_incref(json_object_get(s->extra, "box"));
-        (void)json_object_del(s->extra, "box");
         r->pending++;
-        s->runtime->ops->adopt(s->runtime, box, s->status == SANDBOX_PAUSED, on_adopted, a);
-        json_decref(box);
+        lifecycle_pin_saved(s);
+        if (s->status == SANDBOX_HIBERNATED) { /* a box of an interrupted hibernate or start is swept */
+            manager_slept(m, s);
+            adoption_finish(a);
+        } else if (s->status == SANDBOX_STOPPED && s->runtime->ops->retain) /* a crash may have interrupted its start */
+            s->runtime->ops->retain(s->runtime, s->kept, on_retained, a);
+        else
+            s->runtime->ops->adopt(s->runtime, s->kept, s->status == SANDBOX_PAUSED, on_adopted, a);
     }
     if (--r->pending == 0)
         sweep(r);
@@ -164,6 +217,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
 
 struct ending {
     struct manager *m;
+    enum manager_end end;
     struct timer *timer;
     loop_fn *done;
     void *arg;
@@ -176,8 +230,8 @@ static void look_again(void *arg)
 {
     struct ending *e = arg;
     const struct manager *m = e->m;
-    bool is_recovering = m->is_recovering && !m->settings->keep_sandboxes;
-    if (e->pending || m->n_creating || is_recovering || !pool_is_idle(m->pool)) {
+    bool is_recovering = m->is_recovering && e->end != MANAGER_KEEP;
+    if (e->pending || m->n_creating || m->n_changing || is_recovering || !pool_is_idle(m->pool)) {
         timer_set(e->timer, SETTLE_MS, 0);
         return;
     }
@@ -198,26 +252,49 @@ static void on_idle(void *arg)
     on_ended(arg, NULL);
 }
 
-void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
+int manager_end_parse(const char *text, enum manager_end *ret, struct err *err)
+{
+    static const char *const names[] = {
+        [MANAGER_KEEP] = "keep", [MANAGER_STOP] = "stop", [MANAGER_REMOVE] = "remove"
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum manager_end)i;
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, 0, "III_ON_SHUTDOWN is \"%s\": it must be keep, stop or remove", text);
+}
+
+static void end_sandbox(struct ending *e, struct sandbox *s)
+{
+    static const struct manager_stop_plan plan = { .timeout_ms = LIMIT_DEFAULT(STOP_S) * 1000, .reason = "shutdown" };
+    struct box *box = e->end == MANAGER_REMOVE ? STEAL(s->box) : NULL; /* so that the kill leaves its end to us */
+    if (e->end == MANAGER_STOP)
+        manager_stop(s, &plan, NULL, NULL); /* one that cannot be stopped is kept */
+    if (e->end != MANAGER_REMOVE)
+        return;
+    struct runtime *rt = s->runtime;
+    if (manager_kill(e->m, s, "sandbox.killed", NULL) < 0)
+        log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);
+    e->pending += box != NULL;
+    if (box)
+        rt->ops->destroy(box, on_ended, e);
+}
+
+void manager_shutdown(struct manager *m, enum manager_end end, loop_fn *done, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
-    *e = (struct ending){ .m = m, .done = done, .arg = arg, .pending = 1 };
+    *e = (struct ending){ .m = m, .end = end, .done = done, .arg = arg, .pending = 1 };
     e->timer = timer_new(m->loop, 0, 0, look_again, e);
     m->is_closing = true;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        lifecycle_hurry(it.value);
     pool_stop(m->pool);
     pulls_stop(m->pulls);
     for (size_t i = 0; i < m->n_runtimes; i++)
         if (m->runtimes[i]->ops->stop)
             m->runtimes[i]->ops->stop(m->runtimes[i]);
-    for (struct map_iter it = map_iter(m->sandboxes); !m->settings->keep_sandboxes && map_next(&it);) {
-        struct sandbox *s = it.value;
-        struct box *box = STEAL(s->box); /* so that the kill leaves it to us, who wait for its end */
-        struct runtime *rt = s->runtime;
-        if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
-            log_event(LOG_WARN, "sandbox.kill", "id", it.key, "error", "the store refused", NULL);
-        e->pending += box != NULL;
-        if (box)
-            rt->ops->destroy(box, on_ended, e);
-    }
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        end_sandbox(e, it.value);
     offload_finish(m, on_idle, e);
 }

@@ -18,7 +18,10 @@
 struct root {
     struct box *box;
     struct guest_link *link;
+    json_t *kept;
     char box_id[IDENT_MAX];
+    uint64_t box_number;
+    int64_t expires_at;
     enum sandbox_status status;
     char *image, *user;
     char **layers, **image_env;
@@ -40,6 +43,9 @@ static void restore_finish(struct restoring *r, const struct err *err)
     struct sandbox *s = r->s;
     s->is_restoring = false;
     r->fn(r->arg, err ? NULL : s, err);
+    if (!s->is_gone && s->box && !s->link && !s->stopping)
+        lifecycle_die(s); /* meanwhile */
+    manager_settled(s);
     pins_drop(s->manager, r->pin);
     sandbox_unref(s);
     free(r->next.image);
@@ -48,6 +54,7 @@ static void restore_finish(struct restoring *r, const struct err *err)
     strlist_free(r->next.image_env);
     json_decref(r->next.env);
     json_decref(r->next.base);
+    json_decref(r->next.kept);
     free(r);
 }
 
@@ -56,6 +63,9 @@ static void exchange(struct sandbox *s, struct root *x)
 {
     struct root had = { .box = s->box,
                         .link = s->link,
+                        .kept = s->kept,
+                        .box_number = s->box_number,
+                        .expires_at = s->expires_at,
                         .status = s->status,
                         .image = s->image,
                         .user = s->user,
@@ -67,6 +77,9 @@ static void exchange(struct sandbox *s, struct root *x)
     memcpy(had.box_id, s->box_id, sizeof(had.box_id));
     s->box = x->box;
     s->link = x->link;
+    s->kept = x->kept;
+    s->box_number = x->box_number;
+    sandbox_expire_at(s, x->expires_at);
     s->status = x->status;
     s->image = x->image;
     s->user = x->user;
@@ -124,6 +137,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
         restore_finish(r, &why);
         return;
     }
+    r->next.expires_at = lifecycle_next_expiry(s);
     exchange(s, &r->next);
     int result = lifecycle_connect(s, box, guest_fd, &why);
     bool has_box = result >= 0;
@@ -135,6 +149,10 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
         r->next.link = guest_link_free(r->next.link); /* what ran in the old box fails: commands, terminals, contexts */
         if (r->next.box)
             s->runtime->ops->destroy(r->next.box, NULL, NULL);
+        else if (r->next.kept) /* it was stopped */
+            s->runtime->ops->discard(s->runtime, r->next.kept, NULL, NULL);
+        free(STEAL(s->why)); /* of the old box */
+        free(STEAL(s->words));
         manager_entered(s->manager, s);
         /* Complete when the volumes are mounted: earlier writes would go to the folder below the mount. */
         volumes_when_mounted(s->manager->volumes, on_complete, r);
@@ -190,8 +208,8 @@ void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, 
 {
     struct err err = ERR_INIT;
     int bad = check_still(s, &err);
-    if (bad >= 0 && s->is_restoring)
-        bad = err_set(&err, ERR_CONFLICT, 0, "sandbox %s is already being restored", s->id);
+    if (bad >= 0 && (s->is_restoring || s->stopping || s->is_starting))
+        bad = err_set(&err, ERR_CONFLICT, 0, "sandbox %s is already being restored, stopped or started", s->id);
     if (bad < 0) {
         fn(arg, NULL, &err);
         return;

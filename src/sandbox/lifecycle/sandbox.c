@@ -18,7 +18,7 @@
 #define MIB          (1024 * 1024)
 #define YEAR_9999_MS 253402300799000LL
 
-static const char *const status_names[] = { "running", "paused", "expired" };
+static const char *const status_names[SANDBOX_STATUSES] = { "running", "paused", "expired", "stopped", "hibernated" };
 
 const char *sandbox_status_name(enum sandbox_status st)
 {
@@ -80,7 +80,12 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     json_decref(s->metadata);
     json_decref(s->env);
     json_decref(s->extra);
+    json_decref(s->kept);
+    free(s->saved);
+    timer_free(s->again.timer);
+    free(s->stop.reason);
     strlist_free(s->image_env);
+    strlist_free(s->image_command);
     strlist_free(s->layers);
     free(s->image_workdir);
     free(s->resolved);
@@ -110,6 +115,12 @@ json_t *sandbox_json(const struct sandbox *s)
     if (s->version)
         (void)json_object_set_new(j, "imageVersion", json_string(s->version));
     (void)json_object_set_new(j, "backend", json_string(s->runtime->ops->name));
+    if (sandbox_is_asleep(s)) {
+        (void)json_object_set_new(j, "stoppedAt", json_integer((json_int_t)s->stop.at));
+        (void)json_object_set_new(j, "stopReason", json_string(s->stop.reason));
+        if (s->why)
+            (void)json_object_set_new(j, "error", json_string(s->why));
+    }
     const char *why = s->box && s->runtime->ops->without_agent ? s->runtime->ops->without_agent(s->box) : NULL;
     if (why)
         (void)json_object_set_new(j, "withoutAgent", json_string(why));
@@ -123,6 +134,8 @@ json_t *sandbox_record(const struct sandbox *s)
     json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env",
                               s->env, "extra", s->extra, "imageEnv", strlist_to_json(s->image_env), "user", s->user,
                               "layers", strlist_to_json(s->layers), "isHost", s->is_host);
+    if (s->image_command)
+        (void)json_object_set_new(inner, "imageCommand", strlist_to_json(s->image_command));
     if (s->image_workdir && *s->image_workdir)
         (void)json_object_set_new(inner, "imageWorkdir", json_string(s->image_workdir));
     if (s->box) {
@@ -130,7 +143,15 @@ json_t *sandbox_record(const struct sandbox *s)
         /* Servers up to 0.1 look here, and one of them may take over again. */
         (void)json_object_set_new(box, "paused", json_boolean(s->status == SANDBOX_PAUSED));
         (void)json_object_set_new(inner, "box", box);
+    } else if (s->kept) {
+        (void)json_object_set(inner, "box", s->kept);
     }
+    if (s->saved && s->status == SANDBOX_HIBERNATED)
+        (void)json_object_set_new(inner, "saved", json_string(s->saved));
+    if (!s->box || s->stop.has_expiry)
+        (void)json_object_set_new(inner, "hasExpiry", json_boolean(s->stop.has_expiry));
+    if (s->is_persistent)
+        (void)json_object_set_new(inner, "isPersistent", json_true());
     (void)json_object_set_new(j, "internal", inner);
     return j;
 }
@@ -165,9 +186,16 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     struct sandbox *s = sandbox_new(m, id);
     s->runtime = rt;
     const char *status = json_get_str(record, "status", "running"), *parent = json_get_str(record, "parentId", NULL);
-    s->status = strcmp(status, "paused") == 0    ? SANDBOX_PAUSED
-                : strcmp(status, "expired") == 0 ? SANDBOX_EXPIRED
-                                                 : SANDBOX_RUNNING;
+    for (int st = 0; st < SANDBOX_STATUSES; st++)
+        if (strcmp(status, status_names[st]) == 0)
+            s->status = (enum sandbox_status)st;
+    s->kept = json_incref(json_get(inner, "box"));
+    s->stop.at = json_get_int(record, "stoppedAt", 0);
+    s->stop.reason = xstrdup(json_get_str(record, "stopReason", NULL));
+    s->saved = s->status == SANDBOX_HIBERNATED ? xstrdup(json_get_str(inner, "saved", NULL)) : NULL;
+    s->stop.has_expiry = json_get_bool(inner, "hasExpiry", s->status == SANDBOX_STOPPED);
+    s->is_persistent = json_get_bool(inner, "isPersistent", false);
+    s->why = sandbox_is_asleep(s) ? xstrdup(json_get_str(record, "error", NULL)) : NULL;
     s->name = xstrdup(json_get_str(record, "name", id));
     s->image = xstrdup(json_get_str(record, "image", ""));
     free(s->tenant);
@@ -182,6 +210,7 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     read_times(s, record, &config);
     sandbox_set_config(s, &config);
     s->image_env = strlist_from_json(json_get(inner, "imageEnv"));
+    s->image_command = strlist_from_json(json_get(inner, "imageCommand"));
     s->layers = strlist_from_json(json_get(inner, "layers"));
     s->is_host = json_get_bool(inner, "isHost", false);
     s->image_workdir = xstrdup(json_get_str(inner, "imageWorkdir", NULL));
@@ -254,10 +283,19 @@ const char *sandbox_workdir(const struct sandbox *s)
     return s->config.workdir ? s->config.workdir : s->manager->settings->workspace_dir;
 }
 
+bool sandbox_is_asleep(const struct sandbox *s)
+{
+    return s->status == SANDBOX_STOPPED || s->status == SANDBOX_HIBERNATED;
+}
+
 int sandbox_need_running(const struct sandbox *s, struct err *err)
 {
-    if (s->status == SANDBOX_RUNNING && s->link)
+    if (s->status == SANDBOX_RUNNING && s->link && !s->is_starting)
         return 0;
+    if (s->status == SANDBOX_PAUSED || sandbox_is_asleep(s))
+        return err_set(err, ERR_CONFLICT, 0,
+                       "sandbox %s is not running (it is %s): wake it with POST /sandboxes/%s/start, or set autoResume",
+                       s->id, status_names[s->status], s->id);
     return err_set(err, ERR_CONFLICT, 0, "sandbox %s is not running (it is %s)", s->id, status_names[s->status]);
 }
 
@@ -265,7 +303,7 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
 {
     struct box_stats st = { 0 };
     if (!s->box) {
-        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no running box", s->id);
+        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s is not running (it is %s)", s->id, status_names[s->status]);
         return NULL;
     }
     if (sandbox_usage_get(s, &st, err) < 0)

@@ -1,7 +1,7 @@
 /* One sandbox: its record, its box and the link to its agent. May include: base/, loop/, store/, image/, runtime/,
- * guest/. Invariants: (1) a sandbox in the manager's map has a box and a link, unless it is being adopted; (2) what the
- * API shows is in the store before it is acknowledged; (3) whoever keeps a pointer across a callback holds a reference.
- */
+ * guest/. Invariants: (1) a sandbox in the manager's map has a box and a link, unless it is stopped or being adopted;
+ * (2) what the API shows is in the store before it is acknowledged; (3) whoever keeps a pointer across a callback holds
+ * a reference. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +17,17 @@
 
 struct capture;
 struct manager;
+struct manager_waiter;
+struct stopping;
 
-enum sandbox_status { SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_EXPIRED };
+enum sandbox_status {
+    SANDBOX_RUNNING,
+    SANDBOX_PAUSED,
+    SANDBOX_EXPIRED,
+    SANDBOX_STOPPED,
+    SANDBOX_HIBERNATED,
+    SANDBOX_STATUSES
+};
 
 struct sandbox {
     struct manager *manager;
@@ -26,8 +35,8 @@ struct sandbox {
     unsigned refs;           /* private: sandbox_ref(), sandbox_unref() */
     char id[IDENT_MAX];
     char uuid[UUID_MAX];    /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
-    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool or was restored.
-                             * The identity of a box: the next one may be at the same address */
+    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool or was restored */
+    uint64_t box_number;    /* the identity of its box: the next one may be at the same address. 0: it never had one */
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
     char *why;    /* of one that died without a kill; NULL: it did not */
@@ -36,20 +45,35 @@ struct sandbox {
     char *tenant;                   /* whose it is; "": no owner */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second. 0: it never expires */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
-    struct sandbox_config config;   /* effective values: sandbox_set_config(), never changed after the create */
-    json_t *config_json;            /* the same as answers and records have it; made once, because each of them does */
-    json_t *metadata;               /* {str:str} */
-    json_t *env;                    /* overlay of the env API: {key: value or null when deleted} */
-    json_t *extra;                  /* what other features keep with the record: {feature: value} */
-    char **image_env;               /* from the image */
-    char *user;                     /* from the image; "" is root */
-    char *image_workdir;            /* from the image; "" or NULL: it has none */
-    char **layers;                  /* layer folders of its root, lowest first */
+    struct sandbox_config
+        config;           /* effective values: sandbox_set_config(); after the create only resize.c changes it */
+    json_t *config_json;  /* the same as answers and records have it; made once, because each of them does */
+    json_t *metadata;     /* {str:str} */
+    json_t *env;          /* overlay of the env API: {key: value or null when deleted} */
+    json_t *extra;        /* what other features keep with the record: {feature: value} */
+    char **image_env;     /* from the image */
+    char **image_command; /* from the image: its entrypoint and arguments; NULL: it has none */
+    char *user;           /* from the image; "" is root */
+    char *image_workdir;  /* from the image; "" or NULL: it has none */
+    char **layers;        /* layer folders of its root, lowest first */
     bool is_host;
     char *resolved, *version, *digest; /* of its image: struct image; NULL: not known */
     char **exec_env;                   /* private cache of the effective environment */
     struct box *box;
     struct guest_link *link;
+    json_t *kept;        /* without a box: what its driver finds it or its files by, from save(); or NULL */
+    char *saved;         /* of one that is hibernated: its driver's image of memory and files; else NULL */
+    struct {             /* of one that is stopped or hibernated; has_expiry also of one that its expiry paused */
+        char *reason;    /* "request", "lost", …: sandboxes.md lists them */
+        int64_t at;      /* wall clock */
+        bool has_expiry; /* its time to live starts again with it */
+    } stop;
+    struct { /* private: restart.c */
+        struct timer *timer;
+        struct manager_waiter *waiter;
+        int64_t pause_s, started_us; /* before the next start; when it last got a box */
+    } again;
+    bool is_persistent; /* it was stopped once, or its configuration asks for it: one that dies keeps its files */
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
     uint64_t oom_seen;                   /* oom kills already reported */
     struct {                             /* private: sandbox_usage.c; what the agent said last */
@@ -65,11 +89,15 @@ struct sandbox {
         size_t base;          /* how many layers of the image below were not */
         int64_t bytes;        /* what all between hold */
     } counted;
-    bool is_changing;  /* it is being paused or resumed */
-    bool is_restoring; /* a new box is being made for it */
-    bool is_ending;    /* idle.c has decided: it takes no more calls, though it may not be removed yet */
-    unsigned slots;    /* commands of sandbox::exec under way: api/ bounds them */
-    struct {           /* private: idle.c */
+    bool is_changing;               /* it is being paused, resumed, stopped, hibernated or started */
+    bool is_starting;               /* a stopped one gets a box again, and takes no calls before it is complete */
+    struct stopping *stopping;      /* private: stop.c; while its processes have time to exit */
+    struct manager_waiter *waiters; /* private: stop.c; who waits until it runs */
+    bool is_restoring;              /* a new box is being made for it */
+    bool is_ending;                 /* idle.c has decided: it takes no more calls, though it may not be removed yet */
+    unsigned slots;                 /* commands of sandbox::exec under way: api/ bounds them */
+    unsigned watches;               /* file watches under way: the same */
+    struct {                        /* private: idle.c */
         int64_t used_us;
         unsigned commands;
         int64_t command_ms;               /* the longest that those may take */
@@ -96,6 +124,7 @@ const char *const *sandbox_env(struct sandbox *s);
 void sandbox_env_changed(struct sandbox *s);
 const char *sandbox_workdir(const struct sandbox *s); /* borrowed */
 
+bool sandbox_is_asleep(const struct sandbox *s); /* it has no box on purpose: it is stopped or hibernated */
 /* ERR_CONFLICT unless it is running. */
 int sandbox_need_running(const struct sandbox *s, struct err *err);
 json_t *sandbox_metrics(struct sandbox *s, struct err *err); /* SandboxMetrics; NULL with err */

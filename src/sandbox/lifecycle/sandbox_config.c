@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/strlist.h"
+#include "base/warnings.h"
 
 #define INODES_USUAL (4 * 1024 * 1024) /* most that a disk gets unasked */
 
@@ -207,37 +207,73 @@ void sandbox_config_settle_limits(struct sandbox_config *c, const struct setting
     if (rate <= 0) /* a rate may be absent (0), unless the operator has set a maximum */
         c->net_mbps = most > 0 ? most : 0;
     else
-        c->net_mbps = most > 0 ? within(rate, LIMIT_MIN(NET_MBPS), most) : rate;
+        c->net_mbps = within(rate, LIMIT_MIN(NET_MBPS), most > 0 ? most : LIMIT_MAX(NET_MBPS));
     c->given |= SANDBOX_CONFIG_DISK | SANDBOX_CONFIG_INODES | SANDBOX_CONFIG_NET_RATE;
 }
 
-int64_t sandbox_config_max_cpus(const struct settings *set)
+/* Every number but the idle time, which sandboxes of sandbox:: functions have another range for. */
+void sandbox_config_settle_numbers(struct sandbox_config *c, const struct settings *set)
 {
-    static int64_t host; /* asked once: the C library reads files for it, and every create needs it */
-    if (host == 0)
-        host = sysconf(_SC_NPROCESSORS_ONLN);
-    return set->max_cpus ? set->max_cpus : host > LIMIT_MAX(CPU) ? host : LIMIT_MAX(CPU);
+    settle_int(c, SANDBOX_CONFIG_TIMEOUT, &c->timeout_s, set->default_timeout_s, LIMIT_MIN(TIMEOUT_S),
+               set->max_timeout_s);
+    settle_int(c, SANDBOX_CONFIG_MEMORY, &c->memory_mb, set->default_memory_mb, LIMIT_MIN(MEMORY_MB),
+               set->max_memory_mb);
+    double cpu = c->given & SANDBOX_CONFIG_CPU ? c->cpu : (double)set->default_cpu;
+    c->cpu = fmin(fmax(cpu, LIMIT_MIN(CPU)), (double)set->max_cpus);
+    c->given |= SANDBOX_CONFIG_CPU;
+    sandbox_config_settle_limits(c, set);
 }
 
-int64_t sandbox_config_max_memory_mb(const struct settings *set)
+enum filter_profile sandbox_config_profile(const struct sandbox_config *c, const struct settings *set)
 {
-    static int64_t host;
-    if (host == 0)
-        host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
-    return set->max_memory_mb ? set->max_memory_mb : host > LIMIT_MAX(MEMORY_MB) ? host : LIMIT_MAX(MEMORY_MB);
+    enum filter_profile given = FILTER_DEFAULT, least = FILTER_DEFAULT;
+    (void)filter_profile_find(set->seccomp, &least); /* manager_new() has checked it */
+    if (c->seccomp && !filter_profile_find(c->seccomp, &given))
+        given = FILTER_STRICT; /* a record of a later version: no less than what we know */
+    return given > least ? given : least;
 }
 
 void sandbox_config_settle(struct sandbox_config *c, const struct settings *set, const char *workdir)
 {
-    settle_int(c, SANDBOX_CONFIG_TIMEOUT, &c->timeout_s, set->default_timeout_s, LIMIT_MIN(TIMEOUT_S),
-               LIMIT_MAX(TIMEOUT_S));
-    settle_int(c, SANDBOX_CONFIG_MEMORY, &c->memory_mb, set->default_memory_mb, LIMIT_MIN(MEMORY_MB),
-               sandbox_config_max_memory_mb(set));
-    double cpu = c->given & SANDBOX_CONFIG_CPU ? c->cpu : (double)set->default_cpu;
-    c->cpu = fmin(fmax(cpu, LIMIT_MIN(CPU)), (double)sandbox_config_max_cpus(set));
-    c->given |= SANDBOX_CONFIG_CPU;
-    sandbox_config_settle_limits(c, set);
+    sandbox_config_settle_numbers(c, set);
     if (!(c->given & SANDBOX_CONFIG_WORKDIR))
         sandbox_config_set_text(c, SANDBOX_CONFIG_WORKDIR, workdir);
+    sandbox_config_set_text(c, SANDBOX_CONFIG_SECCOMP, filter_profile_name(sandbox_config_profile(c, set)));
     sandbox_config_set_text(c, SANDBOX_CONFIG_BACKEND, NULL);
+}
+
+void sandbox_config_bound(struct sandbox_config *c, const struct settings *set, json_t **warnings)
+{
+    static const char *const ranges[SANDBOX_CONFIG_COUNT] = {
+        [SANDBOX_CONFIG_AT_TIMEOUT] = LIMIT_MIN_TEXT(TIMEOUT_S) " to III_MAX_TIMEOUT",
+        [SANDBOX_CONFIG_AT_MEMORY] = LIMIT_MIN_TEXT(MEMORY_MB) " to III_MAX_MEMORY",
+        [SANDBOX_CONFIG_AT_CPU] = LIMIT_MIN_TEXT(CPU) " to III_MAX_CPUS",
+        [SANDBOX_CONFIG_AT_DISK] = "III_DEFAULT_DISK, or " LIMIT_MIN_TEXT(DISK_MB) " to III_MAX_DISK",
+        [SANDBOX_CONFIG_AT_INODES] =
+            LIMIT_MIN_TEXT(INODES) " to " LIMIT_MAX_TEXT(INODES_PER_MB) " for each MB of diskMb",
+        [SANDBOX_CONFIG_AT_PIDS] = LIMIT_MIN_TEXT(PIDS) " to III_MAX_PIDS",
+        [SANDBOX_CONFIG_AT_OPEN_FILES] = LIMIT_MIN_TEXT(OPEN_FILES) " to III_MAX_OPEN_FILES",
+        [SANDBOX_CONFIG_AT_SHM] = LIMIT_MIN_TEXT(SHM_MB) " to III_MAX_SHM_MB",
+        [SANDBOX_CONFIG_AT_NET_RATE] = LIMIT_MIN_TEXT(NET_MBPS) " to III_MAX_NET_MBPS",
+        [SANDBOX_CONFIG_AT_IDLE_TIMEOUT] = "1 to III_MAX_TIMEOUT",
+    };
+    struct sandbox_config moved = *c; /* only numbers change, so nothing is owned */
+    sandbox_config_settle_numbers(&moved, set);
+    if (c->given & SANDBOX_CONFIG_IDLE_TIMEOUT)
+        moved.idle_timeout_s = within(c->idle_timeout_s, 1, set->max_timeout_s);
+    for (size_t i = 0; i < SANDBOX_CONFIG_COUNT; i++) {
+        if (!ranges[i] || !(c->given & 1u << i))
+            continue;
+        bool is_real = members[i].kind == NUM;
+        double asked = is_real ? *(double *)slot_of(c, i) : (double)*(int64_t *)slot_of(c, i);
+        double got = is_real ? *(double *)slot_of(&moved, i) : (double)*(int64_t *)slot_of(&moved, i);
+        if (asked != got)
+            warnings_add(warnings, "%s: %.16g is out of range, the nearest possible value is %.16g (%s)",
+                         members[i].name, asked, got, ranges[i]);
+    }
+    const char *profile = filter_profile_name(sandbox_config_profile(c, set));
+    if (c->seccomp && strcmp(c->seccomp, profile) != 0)
+        warnings_add(warnings, "seccomp: \"%s\" is not possible here, the sandbox has \"%s\" (III_SECCOMP)", c->seccomp,
+                     profile);
+    c->idle_timeout_s = moved.idle_timeout_s; /* the others are moved when the sandbox is made */
 }

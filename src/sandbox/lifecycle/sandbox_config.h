@@ -4,13 +4,14 @@
  * One struct serves three forms, told apart by what is `given`: a request (some members), a template (some members, any
  * number) and the effective configuration of a sandbox (every member that has a default). sandbox_config_write() writes
  * exactly what is given, so a record that an older version wrote without some member is kept as it was.
- * May include: base/. */
+ * May include: base/, os/filter.h. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json.h"
 #include "base/settings.h"
+#include "os/filter.h"
 
 /* F(name of the bit, member of JSON, kind, member here), in the order in which they are written. TEXT: char *, INT:
  * int64_t, NUM: double, BOOL: bool, MAP: json_t * {str: str}, LIST: char **. */
@@ -30,7 +31,12 @@
     F(OPEN_FILES, "openFiles", INT, open_files)         \
     F(SHM, "shmMb", INT, shm_mb)                        \
     F(NET_RATE, "netMbps", INT, net_mbps)               \
+    F(SECCOMP, "seccomp", TEXT, seccomp)                \
     F(IDLE_TIMEOUT, "idleTimeout", INT, idle_timeout_s) \
+    F(ON_TIMEOUT, "onTimeout", TEXT, on_timeout)        \
+    F(ON_IDLE, "onIdle", TEXT, on_idle)                 \
+    F(RESTART, "restart", TEXT, restart)                \
+    F(AUTO_RESUME, "autoResume", BOOL, auto_resume)     \
     F(WORKDIR, "workdir", TEXT, workdir)                \
     F(BACKEND, "backend", TEXT, backend)
 
@@ -72,13 +78,16 @@ void sandbox_config_set_text(struct sandbox_config *c, enum sandbox_config_bit b
                              const char *text);                                                  /* NULL: drops it */
 void sandbox_config_set_map(struct sandbox_config *c, enum sandbox_config_bit bit, json_t *map); /* takes map */
 
-/* The most that one sandbox may have: III_MAX_CPUS, III_MAX_MEMORY, or what the host has, and then at least what REST
- * accepts. */
-int64_t sandbox_config_max_cpus(const struct settings *set);
-int64_t sandbox_config_max_memory_mb(const struct settings *set);
 /* Makes it the effective configuration: defaults filled in, numbers moved into their bounds (base/limits.def, and the
  * maximums of the settings). workdir: where commands run if the configuration does not say. The backend goes:
  * a sandbox's record names the one that it has. */
 void sandbox_config_settle(struct sandbox_config *c, const struct settings *set, const char *workdir);
+/* Of that only the numbers, but for the idle time. */
+void sandbox_config_settle_numbers(struct sandbox_config *c, const struct settings *set);
 /* Of that only disk, inodes, pids, open files, /dev/shm and network rate. 0 means that there is none. */
 void sandbox_config_settle_limits(struct sandbox_config *c, const struct settings *set);
+/* The profile of its system call filter: what is given, and no less than III_SECCOMP says. */
+enum filter_profile sandbox_config_profile(const struct sandbox_config *c, const struct settings *set);
+/* For what a request and its template ask for: each number that is not possible here becomes a warning, and settling
+ * moves it into its range. */
+void sandbox_config_bound(struct sandbox_config *c, const struct settings *set, json_t **warnings);

@@ -169,11 +169,7 @@ int templates_apply(const struct templates *t, const struct tenant_by *by, const
     const json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
     if (wanted && !rec)
         return -1;
-    sandbox_config_read(ret, json_get(rec, "config")); /* which may hold any number; a request is within its bounds */
-    if (ret->memory_mb > LIMIT_MAX(MEMORY_MB))
-        ret->memory_mb = LIMIT_MAX(MEMORY_MB);
-    if (ret->cpu > LIMIT_MAX(CPU))
-        ret->cpu = LIMIT_MAX(CPU);
+    sandbox_config_read(ret, json_get(rec, "config")); /* any number, in both */
     sandbox_config_read(ret, request);
     return 0;
 }

@@ -7,6 +7,8 @@
 #include "base/map.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/ports.h"
+#include "sandbox/observe/webhooks.h"
+#include "sandbox/storage/disk_watch.h"
 #include "sandbox/storage/snapshots.h"
 #include "sandbox/storage/volumes.h"
 
@@ -27,9 +29,18 @@ const char *tenant_of(const struct tenant_by *by)
     return by ? by->tenant : "";
 }
 
+bool tenant_sees_of(const struct tenant_by *by, const char *owner, const char *sandbox)
+{
+    if (!owner || !by)
+        return owner;
+    if (by->sandbox && (!sandbox || strcmp(sandbox, by->sandbox) != 0))
+        return false;
+    return !by->view || strcmp(owner, by->view) == 0 || strcmp(owner, TENANT_SHARED) == 0;
+}
+
 bool tenant_sees(const struct tenant_by *by, const char *owner)
 {
-    return owner && (!by || !by->view || strcmp(owner, by->view) == 0 || strcmp(owner, TENANT_SHARED) == 0);
+    return tenant_sees_of(by, owner, NULL);
 }
 
 void tenant_mark(const struct tenant_by *by, json_t *record)
@@ -40,7 +51,7 @@ void tenant_mark(const struct tenant_by *by, json_t *record)
 
 bool tenant_sees_record(const struct tenant_by *by, const json_t *record)
 {
-    return tenant_sees(by, json_get_str(record, "tenant", ""));
+    return tenant_sees_of(by, json_get_str(record, "tenant", ""), json_get_str(record, "sandboxId", NULL));
 }
 
 /* --- counters --- */
@@ -111,6 +122,8 @@ static double of_sandbox(const struct sandbox *s, enum quota_kind k)
         return (double)ports_count(s);
     case QUOTA_VOLUMES:
     case QUOTA_SNAPSHOTS:
+    case QUOTA_WEBHOOKS:
+    case QUOTA_DISK_MB: /* grows without being asked for: tenant_usage() */
     case QUOTA_REQUESTS_PER_MINUTE:
     case QUOTA_KINDS:
         break;
@@ -130,9 +143,16 @@ double tenant_usage(struct manager *m, const char *tenant, enum quota_kind k)
         return (double)volumes_count(m->volumes, tenant);
     if (k == QUOTA_SNAPSHOTS)
         return (double)snapshots_count(m->snapshots, tenant);
+    if (k == QUOTA_WEBHOOKS)
+        return (double)webhooks_count(m->webhooks, tenant);
+    if (k == QUOTA_DISK_MB)
+        return (double)((disk_watch_used(m->disk_watch, tenant) + snapshots_bytes(m->snapshots, tenant) +
+                         (m->images ? image_tenant_bytes(m->images, tenant) : 0)) >>
+                        20);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         const struct sandbox *s = it.value;
-        if (strcmp(s->tenant, tenant) == 0)
+        bool is_empty = (k == QUOTA_MEMORY_MB || k == QUOTA_CPUS) && sandbox_is_asleep(s) && !s->is_starting;
+        if (strcmp(s->tenant, tenant) == 0 && !is_empty)
             sum += of_sandbox(s, k);
     }
     return sum;
@@ -156,10 +176,15 @@ int tenant_check(struct manager *m, const struct tenant_by *by, enum quota_kind 
     return quota_check(&by->quota, k, tenant_usage(m, by->tenant, k), more, err);
 }
 
+int tenant_check_disk(struct manager *m, const struct tenant_by *by, struct err *err)
+{
+    return tenant_check(m, by, QUOTA_DISK_MB, 1, err);
+}
+
 int tenant_check_sandbox(struct manager *m, const struct tenant_by *by, const struct sandbox *s, struct err *err)
 {
     static const enum quota_kind kinds[] = { QUOTA_SANDBOXES, QUOTA_MEMORY_MB, QUOTA_CPUS };
-    int r = 0;
+    int r = tenant_check_disk(m, by, err);
     for (size_t i = 0; r == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
         r = tenant_check(m, by, kinds[i], of_sandbox(s, kinds[i]), err);
     return r;

@@ -3,25 +3,33 @@
  * (struct egress_flow) and its DNS queries (struct egress_lookup), and is freed when the sandbox leaves.
  *
  * The destination of a connection is what SO_ORIGINAL_DST says. The names of an address are those that this sandbox
- * resolved through its DNS socket within NAME_MS. So a rule by name applies to addresses that the name has, and on
- * ports 443 and 80 only to clients that also send that name. The host's own addresses are denied like loopback: they
- * lead to services of this host. If the sockets cannot be opened, the sandbox has no egress: it fails closed. */
+ * resolved through its DNS socket within NAME_MS. So a rule by name applies to addresses that the name has, and a
+ * client that speaks TLS or HTTP must also send that name, in each request (egress_flow.c). The host's own addresses
+ * are denied like loopback: they lead to services of this host. If the sockets cannot be opened, the sandbox has no
+ * egress: it fails closed. */
 #include "sandbox/net/egress.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/pace.h"
+#include "os/own_address.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/manager.h"
+#include "sandbox/net/egress_ceiling.h"
 #include "sandbox/net/egress_flow.h"
 #include "sandbox/net/egress_lookup.h"
+#include "sandbox/observe/event_log.h"
 
+#define RECORDS_A_MIN  30       /* denied connections and names that one sandbox has recorded, and as many at once */
 #define EXTRA          "egress" /* in the record: the policy */
 #define NAMES_MAX      512      /* answers remembered for one sandbox */
 #define NAME_MS        600000   /* … for this long */
@@ -42,27 +50,33 @@ struct known_name {
 struct egress_redirect {
     struct egress *e;
     struct sandbox *s; /* borrowed: the redirect is freed when the sandbox leaves */
-    char box_id[IDENT_MAX];
+    uint64_t box_number;
     int tcp, dns;
     struct watch *tcp_watch, *dns_watch;
     struct egress_policy *policy;
     struct known_name names[NAMES_MAX];
     size_t next_name;
     struct egress_flow_rate rate;
+    struct pace records;
+    int64_t n_missed;
     struct egress_flow **flows; /* max_connections slots, NULL when free */
     struct egress_lookup *lookups[LOOKUPS_MAX];
 };
 
 struct egress {
     struct manager *m;
+    struct egress_ceiling *ceiling;
     struct map *egress_redirects; /* sandbox id -> struct egress_redirect */
+    int64_t n_denied;
+    void (*on_denied)(void *arg, json_t *what);
+    void *denied_arg;
 };
 
 /* An open_egress() under way. */
 struct opening {
     struct egress *e;
-    struct sandbox *s;      /* a reference */
-    char box_id[IDENT_MAX]; /* of s when it began: a restore gives it another */
+    struct sandbox *s;   /* a reference */
+    uint64_t box_number; /* of s when it began: it may have another by then */
     loop_fn *done;
     void *arg;
 };
@@ -70,6 +84,32 @@ struct opening {
 static size_t max_flows(const struct egress *e)
 {
     return (size_t)e->m->settings->egress_connections;
+}
+
+/* --- records --- */
+
+/* What was denied, as an event: bounded, because code inside can try as often as it likes. Those that were left out are
+ * counted in the next one. */
+static void record_denied(struct egress_redirect *o, uint32_t address, uint16_t port, const char *name,
+                          const char *reason)
+{
+    o->e->n_denied++;
+    if (!pace_take(&o->records, RECORDS_A_MIN, loop_now_ms(o->e->m->loop))) {
+        o->n_missed++;
+        return;
+    }
+    struct in_addr in = { .s_addr = htonl(address) };
+    char text[INET_ADDRSTRLEN] = "";
+    JSON_OWNED data = json_pack("{s:s, s:s, s:s*, s:I}", "sandboxId", o->s->id, "reason", reason, "name", name,
+                                "missed", (json_int_t)o->n_missed);
+    if (address && inet_ntop(AF_INET, &in, text, sizeof(text))) {
+        (void)json_object_set_new(data, "address", json_string(text));
+        (void)json_object_set_new(data, "port", json_integer(port));
+    }
+    o->n_missed = 0;
+    if (o->e->on_denied)
+        o->e->on_denied(o->e->denied_arg, data);
+    (void)event_log_emit(o->e->m->events, EGRESS_DENIED, o->s->id, json_incref(data));
 }
 
 /* --- names --- */
@@ -97,29 +137,26 @@ static enum egress_policy_verdict judge_destination(struct egress_redirect *o, u
     for (size_t i = 0; i < NAMES_MAX && t.n_names < NAMES_OF_ONE; i++)
         if (o->names[i].name && o->names[i].address == address && o->names[i].until_ms >= now)
             names[t.n_names++] = o->names[i].name;
-    return egress_policy_judge(o->policy, &t);
+    return egress_ceiling_judge(o->e->ceiling, o->s->tenant, o->policy, &t);
 }
 
 /* --- connections --- */
-
-/* An address can be bound to only if it is this host's. */
-static bool is_own_address(uint32_t address)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    at.sin_addr.s_addr = htonl(address);
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool is_own = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
-    if (fd >= 0)
-        (void)close(fd); /* never used */
-    return is_own;
-}
 
 static bool on_name(void *arg, struct egress_flow *f, const char *name)
 {
     struct egress_redirect *o = arg;
     const struct egress_flow_plan *plan = egress_flow_plan(f);
     struct egress_policy_target t = { .address = plan->address, .port = plan->port, .names = &name, .n_names = 1 };
-    return egress_policy_judge(o->policy, &t) != EGRESS_POLICY_DENY;
+    bool is_allowed = egress_ceiling_judge(o->e->ceiling, o->s->tenant, o->policy, &t) != EGRESS_POLICY_DENY;
+    if (!is_allowed)
+        record_denied(o, plan->address, plan->port, name, "name");
+    return is_allowed;
+}
+
+static void on_refused(void *arg, struct egress_flow *f, const char *why)
+{
+    const struct egress_flow_plan *plan = egress_flow_plan(f);
+    record_denied(arg, plan->address, plan->port, NULL, why);
 }
 
 static void on_flow_done(void *arg, struct egress_flow *f)
@@ -139,16 +176,6 @@ static void reset(int fd)
     (void)close(fd);                                                  /* nothing was sent */
 }
 
-bool egress_gateway_opens(const char *ports, unsigned port)
-{
-    CLEANUP(free_p) char *copy = xstrdup(ports);
-    char *rest = copy, *word;
-    while ((word = strsep(&rest, ", ")))
-        if (strcmp(word, "*") == 0 || strtoul(word, NULL, 10) == port)
-            return true;
-    return false;
-}
-
 static bool is_gateway(const struct egress_flow_plan *plan)
 {
     struct in_addr gateway;
@@ -165,7 +192,9 @@ static char *closed_reply(unsigned port)
 
 static void take_connection(struct egress_redirect *o, struct egress_flow **slot, int fd)
 {
-    static const struct egress_flow_events events = { .on_name = on_name, .on_done = on_flow_done };
+    static const struct egress_flow_events events = { .on_name = on_name,
+                                                      .on_refused = on_refused,
+                                                      .on_done = on_flow_done };
     struct sockaddr_in to;
     socklen_t len = sizeof(to);
     if (getsockopt(fd, SOL_IP, ORIGINAL_DST, &to, &len) < 0 || len < sizeof(to) || to.sin_family != AF_INET) {
@@ -179,17 +208,18 @@ static void take_connection(struct egress_redirect *o, struct egress_flow **slot
                                      .moved = o->s->relayed };
     if (is_gateway(&plan)) { /* services of the host that the operator has opened */
         plan.address = INADDR_LOOPBACK;
-        plan.refusal =
-            egress_gateway_opens(o->e->m->settings->gateway_ports, plan.port) ? NULL : closed_reply(plan.port);
+        plan.refusal = address_ports_have(o->e->m->settings->gateway_ports, plan.port) ? NULL : closed_reply(plan.port);
         *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
         return;
     }
     enum egress_policy_verdict v = judge_destination(o, plan.address, plan.port);
-    if (v == EGRESS_POLICY_DENY || is_own_address(plan.address)) {
+    bool is_own = own_address_is((struct sockaddr *)&to);
+    if (v == EGRESS_POLICY_DENY || is_own) {
+        record_denied(o, plan.address, plan.port, NULL, is_own ? "host" : "policy");
         reset(fd);
         return;
     }
-    plan.must_name = v == EGRESS_POLICY_NAMED && (plan.port == 443 || plan.port == 80);
+    plan.must_name = v == EGRESS_POLICY_NAMED;
     *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
 }
 
@@ -245,7 +275,9 @@ static void answer_query(struct egress_redirect *o, uint8_t *msg, size_t len, co
     size_t slot = 0;
     if (egress_parse_parse(msg, len, false, &q) < 0)
         return;
-    bool may_resolve = egress_policy_may_resolve(o->policy, q.name);
+    bool may_resolve = egress_ceiling_may_resolve(o->e->ceiling, o->s->tenant, o->policy, q.name);
+    if (!may_resolve)
+        record_denied(o, 0, 0, q.name, "lookup");
     if (!may_resolve ||
         q.type == TYPE_AAAA) { /* there is no IPv6 egress: its addresses would only cost the client time */
         len = egress_parse_refuse(msg, &q, may_resolve ? 0 : NO_SUCH_NAME);
@@ -323,13 +355,12 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     struct opening *w = arg;
     struct egress *e = w->e;
     struct err why = ERR_INIT;
-    if (!err && (w->s->is_gone || strcmp(w->s->box_id, w->box_id) != 0)) {
+    if (!err && (w->s->is_gone || w->s->box_number != w->box_number || !w->s->box)) {
         (void)close(tcp); /* the box has ended */
         (void)close(dns);
     } else if (!err) {
         struct egress_redirect *o = xzalloc(sizeof(*o));
-        *o = (struct egress_redirect){ .e = e, .s = w->s, .tcp = tcp, .dns = dns };
-        memcpy(o->box_id, w->box_id, sizeof(o->box_id));
+        *o = (struct egress_redirect){ .e = e, .s = w->s, .box_number = w->box_number, .tcp = tcp, .dns = dns };
         o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
         o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
         inherit(w->s);
@@ -365,18 +396,17 @@ bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
     if (!s->config.has_network || !has_egress(s->runtime) || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));
-    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .done = done, .arg = arg };
-    memcpy(w->box_id, s->box_id, sizeof(w->box_id));
+    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box_number = s->box_number, .done = done, .arg = arg };
     ops->open_egress(s->box, on_opened, w);
     return true;
 }
 
-/* Adopted or restored: a create has opened it before. */
+/* Adopted or restored: a create or a start has opened it before. */
 static void on_enter(void *arg, struct sandbox *s)
 {
     struct egress *e = arg;
     const struct egress_redirect *o = map_get(e->egress_redirects, s->id);
-    if (!o || strcmp(o->box_id, s->box_id) != 0)
+    if (!o || o->box_number != s->box_number)
         (void)egress_open(e, s, NULL, NULL); /* false: it has no network */
 }
 
@@ -396,8 +426,11 @@ struct egress *egress_new(struct manager *m)
                       ? "III_EGRESS_DNS is not ADDRESS or ADDRESS:PORT: sandboxes get no DNS"
                       : "no IPv4 nameserver in /etc/resolv.conf: sandboxes get no DNS (set III_EGRESS_DNS)",
                   NULL);
+    (void)egress_ceiling_new(m->settings->egress_ceiling, &e->ceiling, NULL); /* manager_new() has checked it */
+    assert(e->ceiling);
     e->egress_redirects = map_new();
     manager_on_enter(m, on_enter, e);
+    manager_on_sleep(m, on_leave, e);
     manager_on_leave(m, on_leave, e);
     return e;
 }
@@ -409,8 +442,20 @@ struct egress *egress_free(struct egress *e)
     for (struct map_iter it = map_iter(e->egress_redirects); map_next(&it);)
         egress_redirect_free(it.value);
     map_free(e->egress_redirects);
+    egress_ceiling_free(e->ceiling);
     free(e);
     return NULL;
+}
+
+void egress_on_denied(struct egress *e, void (*fn)(void *arg, json_t *what), void *arg)
+{
+    e->on_denied = fn;
+    e->denied_arg = arg;
+}
+
+int64_t egress_denied(const struct egress *e)
+{
+    return e->n_denied;
 }
 
 /* --- the policy --- */

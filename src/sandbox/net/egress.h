@@ -9,16 +9,20 @@
 /* Connections to this address go to the host's own loopback, to the ports that III_GATEWAY_PORTS opens. */
 #define EGRESS_GATEWAY "100.96.0.1"
 
-/* Whether a list of ports, as in III_GATEWAY_PORTS, has this one. */
-bool egress_gateway_opens(const char *ports, unsigned port);
 #define EGRESS_GATEWAY_CLOSED                                                                      \
     "port %u of the host is closed to sandboxes: the operator opens it with III_GATEWAY_PORTS=%u " \
     "(egress.gateway_ports in the configuration file)"
+
+#define EGRESS_DENIED "egress.denied" /* event: {reason, address, port, name, missed} */
 
 struct egress;
 
 struct egress *egress_new(struct manager *m);
 struct egress *egress_free(struct egress *e);
+int64_t egress_denied(const struct egress *e); /* connections and lookups since the start */
+/* fn gets what was denied, borrowed: {sandboxId, reason, address, port, name, missed}, as the event EGRESS_DENIED has
+ * it. At most RECORDS_A_MIN a minute for each sandbox. NULL: nobody. */
+void egress_on_denied(struct egress *e, void (*fn)(void *arg, json_t *what), void *arg);
 
 /* Opens egress for a sandbox that has a box but is not in the map yet. done comes later, always: a failure is
  * logged and shows in egress_json(), the sandbox then has only its own loopback. Without network, or without a driver

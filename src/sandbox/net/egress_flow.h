@@ -20,12 +20,13 @@ struct egress_flow_plan {
     uint16_t port;
     struct egress_flow_rate *rate; /* outlives the flow; NULL: none */
     uint64_t *moved;               /* [2], as in the rate: all bytes so far; outlives the flow */
-    bool must_name;                /* port 443 or 80: nothing is connected before the client has said whom it wants */
+    bool must_name;                /* the client must say whom it wants, and it must be allowed: see egress_flow.c */
     char *refusal; /* nothing is connected: the reply to an HTTP request; others are cut. Taken. Or NULL */
 };
 struct egress_flow_events {
-    bool (*on_name)(void *arg, struct egress_flow *f, const char *name); /* false: cut it */
-    void (*on_done)(void *arg, struct egress_flow *f);                   /* the receiver frees f */
+    bool (*on_name)(void *arg, struct egress_flow *f, const char *name);   /* false: cut it */
+    void (*on_refused)(void *arg, struct egress_flow *f, const char *why); /* what it said is not acceptable: cut */
+    void (*on_done)(void *arg, struct egress_flow *f);                     /* the receiver frees f */
 };
 /* Callbacks never come from inside this call. */
 struct egress_flow *egress_flow_new(struct loop *l, const struct egress_flow_plan *plan,

@@ -192,31 +192,26 @@ int egress_parse_tls_name(const uint8_t *data, size_t len, char ret[EGRESS_POLIC
     return c.is_short ? -EBADMSG : find_server_name(&c, ret);
 }
 
-int egress_parse_http_name(const uint8_t *data, size_t len, char ret[EGRESS_POLICY_NAME])
+/* A request line names its protocol ("HTTP/1.1"); empty lines before it are skipped, as servers do. A protocol of text
+ * whose first line does not is something else, and so is everything with other bytes in that line. */
+enum egress_parse_kind egress_parse_kind(const uint8_t *data, size_t len)
 {
-    const uint8_t *at = data, *end = data + len;
-    while (at < end) {
-        const uint8_t *line = memchr(at, '\n', (size_t)(end - at));
-        if (!line)
-            return 0;
-        const uint8_t *next = line + 1;
-        if (next < end && (*next == '\n' || *next == '\r'))
-            return -EBADMSG; /* the head is over */
-        if (end - next < 5)
-            return 0;
-        at = next;
-        if (strncasecmp((const char *)next, "host:", 5) != 0)
-            continue;
-        const uint8_t *stop = memchr(next, '\n', (size_t)(end - next));
-        if (!stop)
-            return 0;
-        const uint8_t *from = next + 5;
-        while (from < stop && (*from == ' ' || *from == '\t'))
-            from++;
-        size_t size = 0;
-        while (from + size < stop && from[size] != ':' && from[size] != '\r' && from[size] != ' ')
-            size++;
-        return copy_name(from, size, ret);
-    }
-    return 0;
+    size_t from = 0, at;
+    if (len == 0)
+        return EGRESS_PARSE_NONE;
+    if (data[0] == 22)
+        return EGRESS_PARSE_TLS;
+    while (from < len && (data[from] == '\r' || data[from] == '\n'))
+        from++;
+    for (at = from; at < len && data[at] != '\n'; at++)
+        if ((data[at] < ' ' && data[at] != '\r' && data[at] != '\t') || data[at] >= 0x7f)
+            return EGRESS_PARSE_OTHER;
+    if (memmem(data + from, at - from, "HTTP/", 5))
+        return EGRESS_PARSE_HTTP;
+    return at < len ? EGRESS_PARSE_OTHER : EGRESS_PARSE_TEXT;
+}
+
+int egress_parse_host(const char *value, char ret[EGRESS_POLICY_NAME])
+{
+    return copy_name((const uint8_t *)value, strcspn(value, ":"), ret) > 0 ? 0 : -EBADMSG;
 }

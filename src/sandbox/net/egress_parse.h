@@ -25,4 +25,14 @@ size_t egress_parse_refuse(uint8_t *msg, const struct egress_parse_question *q, 
 /* The server's name in the first bytes a client sends. 1: in ret, lower case. 0: more bytes needed. -EBADMSG: none
  * there. */
 int egress_parse_tls_name(const uint8_t *data, size_t len, char ret[EGRESS_POLICY_NAME]);
-int egress_parse_http_name(const uint8_t *data, size_t len, char ret[EGRESS_POLICY_NAME]);
+/* What the first bytes of a client are. EGRESS_PARSE_TEXT: HTTP if the first line says so, which is not whole yet. */
+enum egress_parse_kind {
+    EGRESS_PARSE_NONE,
+    EGRESS_PARSE_TLS,
+    EGRESS_PARSE_HTTP,
+    EGRESS_PARSE_TEXT,
+    EGRESS_PARSE_OTHER
+};
+enum egress_parse_kind egress_parse_kind(const uint8_t *data, size_t len);
+/* The name in the value of a Host header, without port and final dot. 0, else -EBADMSG. */
+int egress_parse_host(const char *value, char ret[EGRESS_POLICY_NAME]);

@@ -180,6 +180,8 @@ static bool is_name_of(const char *domain, const char *name)
 static bool is_match(const struct rule *rule, const struct egress_policy_target *t)
 {
     bool has_name = !rule->domain[0], has_port = rule->n_ports == 0;
+    if (has_port && !has_name && rule->is_allow) /* on other ports nothing says which name the client means */
+        has_port = t->port == 80 || t->port == 443;
     for (size_t i = 0; i < t->n_names && !has_name; i++)
         has_name = is_name_of(rule->domain, t->names[i]);
     for (size_t i = 0; i < rule->n_ports && !has_port; i++)

@@ -16,7 +16,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
+#include "base/ident.h"
 #include "os/inherit.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/relay.h"
@@ -229,6 +231,10 @@ static int fill_address(const char *host, uint16_t port, struct sockaddr_storage
 static int explain(const struct forward *f, const char *host, uint16_t port, int sys, struct err *err)
 {
     const char *protocol = f->is_udp ? "udp" : "tcp";
+    if (sys == EINVAL)
+        return err_set(err, ERR_INTERNAL, 0, "III_PORT_HOST: \"%s\" is not a numeric address", host);
+    if (sys == EADDRINUSE && !port)
+        return err_set(err, ERR_CAPACITY, sys, "no port of III_PORT_RANGE is free on %s", host);
     if (sys == EADDRINUSE)
         return err_set(err, ERR_CONFLICT, sys, "host port %u/%s: choose another hostPort, or 0 for a free one", port,
                        protocol);
@@ -238,40 +244,67 @@ static int explain(const struct forward *f, const char *host, uint16_t port, int
     return err_set(err, ERR_INTERNAL, sys, "listen on %s port %u/%s (III_PORT_HOST)", host, port, protocol);
 }
 
-static int watch_socket(struct forward *f, const char *host, uint16_t port, struct err *err)
+static int bind_to(struct forward *f, const char *host, uint16_t port)
 {
-    struct sockaddr_storage a;
-    socklen_t len = sizeof(a);
-    struct sockaddr_in v4;
-    if (getsockname(f->fd, (struct sockaddr *)&a, &len) == 0) {
-        memcpy(&v4, &a, sizeof(v4)); /* the port is at the same place in both families */
-        f->host_port = ntohs(v4.sin_port);
-    }
-    int r = watch_new(f->loop, f->fd, LOOP_READ, f->is_udp ? on_datagram : on_connection, f, &f->watch);
-    return r < 0 ? explain(f, host, port, -r, err) : 0;
-}
-
-static int open_socket(struct forward *f, uint16_t port, struct err *err)
-{
-    const char *host = f->sandbox->manager->settings->port_host;
     struct sockaddr_storage address;
     socklen_t len;
     int one = 1;
     if (fill_address(host, port, &address, &len) < 0)
-        return err_set(err, ERR_INTERNAL, 0, "III_PORT_HOST: \"%s\" is not a numeric address", host);
-    int type = f->is_udp ? SOCK_DGRAM : SOCK_STREAM;
-    f->fd = port ? inherit_take_at(f->sandbox->manager->inherited, INHERIT_PORT, host, port, type) : NO_FD;
-    if (f->fd >= 0)
-        return watch_socket(f, host, port, err);
-    f->fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        return -EINVAL;
+    f->fd = socket(address.ss_family, (f->is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (f->fd < 0)
-        return explain(f, host, port, errno, err);
+        return -errno;
     /* Not for UDP: there it would let two sockets share a port. */
     if (!f->is_udp)
         (void)setsockopt(f->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(f->fd, (struct sockaddr *)&address, len) < 0 || (!f->is_udp && listen(f->fd, BACKLOG) < 0))
-        return explain(f, host, port, errno, err);
-    return watch_socket(f, host, port, err);
+    if (bind(f->fd, (struct sockaddr *)&address, len) == 0 && (f->is_udp || listen(f->fd, BACKLOG) == 0))
+        return 0;
+    int r = -errno;
+    (void)close(steal_fd(&f->fd)); /* nobody knows it */
+    return r;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage a;
+    struct sockaddr_in v4 = { .sin_port = 0 };
+    socklen_t len = sizeof(a);
+    if (getsockname(fd, (struct sockaddr *)&a, &len) == 0)
+        memcpy(&v4, &a, sizeof(v4)); /* the port is at the same place in both families */
+    return ntohs(v4.sin_port);
+}
+
+/* The kernel's choice when the range has it, else the first free one of the range, from a random place on. */
+static int bind_free(struct forward *f, const char *host)
+{
+    const char *range = f->sandbox->manager->settings->port_range;
+    uint16_t from = 0;
+    int r = bind_to(f, host, 0);
+    if (r < 0 || address_ports_have(range, port_of(f->fd)))
+        return r;
+    (void)close(steal_fd(&f->fd)); /* nobody knows it */
+    ident_random(&from, sizeof(from));
+    r = -EADDRINUSE;
+    for (unsigned i = 0; i <= UINT16_MAX && (r == -EADDRINUSE || r == -EACCES); i++) {
+        uint16_t port = (uint16_t)(from + i);
+        if (port && address_ports_have(range, port))
+            r = bind_to(f, host, port);
+    }
+    return r;
+}
+
+static int open_socket(struct forward *f, uint16_t port, struct err *err)
+{
+    const struct manager *m = f->sandbox->manager;
+    const char *host = m->settings->port_host;
+    f->fd =
+        port ? inherit_take_at(m->inherited, INHERIT_PORT, host, port, f->is_udp ? SOCK_DGRAM : SOCK_STREAM) : NO_FD;
+    int r = f->fd >= 0 ? 0 : port ? bind_to(f, host, port) : bind_free(f, host);
+    if (r < 0)
+        return explain(f, host, port, -r, err);
+    f->host_port = port_of(f->fd);
+    r = watch_new(f->loop, f->fd, LOOP_READ, f->is_udp ? on_datagram : on_connection, f, &f->watch);
+    return r < 0 ? explain(f, host, port, -r, err) : 0;
 }
 
 int forward_open(struct sandbox *s, const struct forward_plan *plan, struct forward **ret, struct err *err)

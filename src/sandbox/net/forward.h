@@ -13,7 +13,7 @@ struct forward;
 
 struct forward_plan {
     bool is_udp;
-    uint16_t inner_port, host_port; /* host_port 0: the kernel picks one */
+    uint16_t inner_port, host_port; /* host_port 0: a free one of settings.port_range */
 };
 
 /* Listens on settings.port_host. ERR_CONFLICT when the port is taken, ERR_FORBIDDEN when the server may not have it.

@@ -48,8 +48,8 @@ struct networks {
 struct network_change {
     struct networks *n;
     char id[IDENT_MAX];
-    struct sandbox *s;      /* a reference, or NULL */
-    char box_id[IDENT_MAX]; /* of s when the driver was asked: a restore gives it another */
+    struct sandbox *s;   /* a reference, or NULL */
+    uint64_t box_number; /* of s when the driver was asked: it may have another by then, or none */
     networks_done_fn *fn;
     networks_record_fn *on_record;
     void *arg;
@@ -340,7 +340,7 @@ static struct network_change *change_begin(struct networks *n, const char *id, s
     c->n = n;
     snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
-    snprintf(c->box_id, sizeof(c->box_id), "%s", s ? s->box_id : "");
+    c->box_number = s ? s->box_number : 0;
     c->arg = arg;
     return c;
 }
@@ -363,7 +363,7 @@ static int check_new(const struct networks *n, const struct tenant_by *by, const
 {
     const struct runtime_ops *ops = n->m->runtime->ops;
     long long most = n->m->settings->max_networks;
-    if (!ops->net_create || (ops->lacks && !ops->caps(n->m->runtime).can_network))
+    if (!ops->net_create || (runtime_lack(n->m->runtime, "network") && !ops->caps(n->m->runtime).can_network))
         return runtime_cannot(n->m->runtime, "network", "connect sandboxes", err);
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);)
         if (strcmp(((struct network *)it.value)->name, name) == 0 &&
@@ -452,7 +452,7 @@ static int take_place(struct networks *n, struct network *net, const struct sand
 
 static bool is_moved(const struct network_change *c)
 {
-    return !c->s->is_gone && strcmp(c->s->box_id, c->box_id) != 0;
+    return !c->s->is_gone && (c->s->box_number != c->box_number || !c->s->box);
 }
 
 static void on_connected(void *arg, const struct err *err)
@@ -552,7 +552,10 @@ void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, 
     struct box_plug plug = plug_of(net, s->id);
     c->fn = fn;
     (void)json_object_set_new(net->changing, s->id, json_true());
-    n->m->runtime->ops->net_detach(s->box, &plug, on_disconnected, c);
+    if (s->box)
+        n->m->runtime->ops->net_detach(s->box, &plug, on_disconnected, c);
+    else
+        on_disconnected(c, NULL);
 }
 
 static void on_deleted(void *arg, const struct err *err)

@@ -1,10 +1,14 @@
 #include "sandbox/net/ports.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "sandbox/lifecycle/manager.h"
 
@@ -79,6 +83,7 @@ struct ports *ports_new(struct manager *m)
     p->m = m;
     p->open = map_new();
     manager_on_enter(m, on_enter, p);
+    manager_on_sleep(m, on_enter, p); /* the ports stay taken */
     manager_on_leave(m, on_leave, p);
     return p;
 }
@@ -103,12 +108,36 @@ void ports_give(struct ports *p, struct inherit *to)
     }
 }
 
+/* What a person or an agent opens. A listener on every address is named by the host's own name. */
+static json_t *url_of(const struct sandbox *s, const json_t *row)
+{
+    const char *host = s->manager->settings->port_host;
+    char name[HOST_NAME_MAX + 1] = "";
+    bool is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    if (is_any && gethostname(name, sizeof(name)) == 0 && *name)
+        host = name;
+    bool is_v6 = strchr(host, ':') != NULL;
+    return json_sprintf("http://%s%s%s:%d/", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+                        (int)json_get_int(row, "hostPort", 0));
+}
+
+char *ports_closed(const struct ports *p)
+{
+    struct buf list = BUF_INIT(map_count(p->open) * 8 + 256);
+    (void)buf_add_str(&list, p->m->own_ports ? p->m->own_ports : ""); /* there is room for all of it */
+    for (struct map_iter it = map_iter(p->open); map_next(&it);)
+        (void)buf_addf(&list, ",%u", forward_host_port(it.value));
+    return buf_steal(&list, NULL);
+}
+
 static json_t *mapping(struct ports *p, const struct sandbox *s, const json_t *row)
 {
     char key[KEY_MAX];
     key_of(s, row, key);
     json_t *j = json_copy((json_t *)(uintptr_t)row);
     (void)json_object_set_new(j, "state", json_string(map_get(p->open, key) ? "active" : "mapped"));
+    if (is_row(row, (uint16_t)json_get_int(row, "containerPort", 0), "tcp"))
+        (void)json_object_set_new(j, "url", url_of(s, row));
     return j;
 }
 
@@ -143,6 +172,12 @@ int ports_expose(struct ports *p, struct sandbox *s, const struct tenant_by *by,
     if (json_array_size(rows) >= max)
         return err_set(err, ERR_RATE_LIMITED, 0,
                        "limit of %zu exposed ports of %s reached: unexpose one, or raise III_MAX_PORTS", max, s->id);
+    const char *range = s->manager->settings->port_range;
+    if (plan->host_port && !address_ports_have(range, plan->host_port))
+        return err_set(err, ERR_FORBIDDEN, 0,
+                       "host port %u is not one of those for sandboxes, %s (III_PORT_RANGE): choose another hostPort, "
+                       "or 0 for a free one",
+                       plan->host_port, range);
     int r = tenant_check(p->m, by, QUOTA_PORTS, 1, err);
     if (r == 0)
         r = forward_open(s, plan, &f, err);

@@ -18,6 +18,7 @@
 #include "base/strlist.h"
 #include "loop/crontimer.h"
 #include "sandbox/lifecycle/records.h"
+#include "sandbox/observe/denied_calls.h"
 #include "sandbox/observe/sandbox_usage.h"
 
 #define SCOPE         "alert"
@@ -30,6 +31,7 @@ struct watched {
     uint64_t cpu_us;
     int64_t at_us;
     double cpu_percent;
+    uint64_t denied, denied_new; /* system calls: at the last check, and since the one before */
 };
 
 struct alerts {
@@ -136,6 +138,9 @@ static bool sample_usage(struct alerts *a, struct sandbox *s, struct watched *w,
     w->cpu_percent = is_first || span_us <= 0 || st->cpu_usage_us < w->cpu_us
                          ? 0
                          : 100.0 * (double)(st->cpu_usage_us - w->cpu_us) / (double)span_us;
+    uint64_t denied = denied_calls_of(a->m->denied_calls, s->id);
+    w->denied_new = is_first ? 0 : denied - w->denied;
+    w->denied = denied;
     w->cpu_us = st->cpu_usage_us;
     w->at_us = now_us;
     return true;
@@ -143,9 +148,9 @@ static bool sample_usage(struct alerts *a, struct sandbox *s, struct watched *w,
 
 static int check_threshold(const char *metric, double threshold, struct err *err)
 {
-    bool is_pids = strcmp(metric, "pids") == 0;
-    double low = is_pids ? LIMIT_MIN(ALERT_PIDS) : LIMIT_MIN(ALERT_PERCENT);
-    double high = is_pids ? LIMIT_MAX(ALERT_PIDS) : LIMIT_MAX(ALERT_PERCENT);
+    bool is_pids = strcmp(metric, "pids") == 0, is_calls = strcmp(metric, "deniedCalls") == 0;
+    double low = is_pids ? LIMIT_MIN(ALERT_PIDS) : is_calls ? LIMIT_MIN(ALERT_CALLS) : LIMIT_MIN(ALERT_PERCENT);
+    double high = is_pids ? LIMIT_MAX(ALERT_PIDS) : is_calls ? LIMIT_MAX(ALERT_CALLS) : LIMIT_MAX(ALERT_PERCENT);
     if (threshold >= low && threshold <= high)
         return 0;
     return err_set(err, ERR_INVALID, 0, "threshold: %g is out of %g to %g, the range of %s", threshold, low, high,
@@ -182,10 +187,10 @@ json_t *alerts_list(const struct alerts *a, const char *sandbox_id)
     return records_list(&a->rules, NULL, "sandboxId", sandbox_id);
 }
 
-const char *alerts_owner(const struct alerts *a, const char *id)
+const char *alerts_owner(const struct alerts *a, const char *id, const char **ret_sandbox)
 {
-    const json_t *rule = records_find(&a->rules, id, NULL);
-    return rule ? manager_owner(a->m, json_get_str(rule, "sandboxId", "")) : NULL;
+    *ret_sandbox = json_get_str(records_find(&a->rules, id, NULL), "sandboxId", NULL);
+    return *ret_sandbox ? manager_owner(a->m, *ret_sandbox) : NULL;
 }
 
 int alerts_delete(struct alerts *a, const char *id, struct err *err)
@@ -215,6 +220,8 @@ static double value_of(const json_t *rule, const struct watched *w, const struct
         return w->cpu_percent;
     if (strcmp(metric, "pids") == 0)
         return st->pids;
+    if (strcmp(metric, "deniedCalls") == 0)
+        return (double)w->denied_new;
     return st->memory_limit_bytes ? 100.0 * (double)st->memory_bytes / (double)st->memory_limit_bytes : 0;
 }
 

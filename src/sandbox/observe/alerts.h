@@ -17,8 +17,9 @@ struct alerts *alerts_free(struct alerts *a);
  */
 json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, double threshold, const char *action,
                    struct err *err);
-json_t *alerts_list(const struct alerts *a, const char *sandbox_id);  /* array of ResourceAlert; caller owns */
-const char *alerts_owner(const struct alerts *a, const char *id);     /* "": no owner; NULL: no such alert */
+json_t *alerts_list(const struct alerts *a, const char *sandbox_id); /* array of ResourceAlert; caller owns */
+/* "": no owner; NULL: no such alert. ret_sandbox: the one it watches. */
+const char *alerts_owner(const struct alerts *a, const char *id, const char **ret_sandbox);
 int alerts_delete(struct alerts *a, const char *id, struct err *err); /* ERR_NOT_FOUND */
 void alerts_drop(struct alerts *a, const char *sandbox_id);           /* all of one sandbox, history too */
 /* {events, total}, newest first; caller owns. */

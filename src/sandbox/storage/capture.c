@@ -44,6 +44,7 @@ static struct image image_of(const struct sandbox *s, size_t n_layers)
                            .n_layers = n_layers,
                            .is_host = s->is_host,
                            .env = s->image_env,
+                           .cmd = s->image_command,
                            .user = s->user };
 }
 
@@ -54,7 +55,8 @@ json_t *capture_base(struct sandbox *s)
         return base;
     CLEANUP(image_free_p) struct image *image = NULL;
     size_t n = strlist_count(s->layers);
-    bool is_known = image_resolve(s->manager->images, s->image, &image, NULL) == 0 && image->n_layers == n;
+    const struct image_scope scope = { .tenant = s->tenant, .has_shared = s->manager->settings->shared_images };
+    bool is_known = image_resolve_for(s->manager->images, &scope, s->image, &image, NULL) == 0 && image->n_layers == n;
     base = json_pack("{s:I, s:I, s:s*, s:s*, s:s*}", "layers", is_known ? (json_int_t)n : (json_int_t)0, "bytes",
                      is_known ? (json_int_t)image->size_bytes : (json_int_t)0, BASE_RESOLVED, s->resolved, BASE_DIGEST,
                      s->digest, BASE_VERSION, s->version);
@@ -238,6 +240,7 @@ static void on_committed(void *arg, const struct box_image *made, const struct e
                                  .layers = layers,
                                  .n_layers = 1,
                                  .env = s->image_env,
+                                 .cmd = s->image_command,
                                  .user = s->user,
                                  .size_bytes = made->size_bytes };
     capture_finish(c, &image, NULL);
@@ -247,8 +250,11 @@ static int check(const struct sandbox *s, struct err *err)
 {
     const struct runtime *rt = s->runtime;
     size_t n = strlist_count(s->layers);
-    if (s->is_gone || !s->box)
+    if (s->is_gone)
         return err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+    if (!s->box)
+        return err_set(err, ERR_CONFLICT, 0, "sandbox %s is not running (it is %s): start it first", s->id,
+                       sandbox_status_name(s->status));
     int r = limits_check_reserve(image_store_free_mb(s->manager->images), s->manager->settings, err);
     if (r < 0)
         return r;

@@ -6,10 +6,17 @@
 
 /* image is borrowed; NULL with err. */
 typedef void image_source_fn(void *arg, const struct image *image, const struct err *err);
-/* What a name stands for on this backend. ERR_NOT_FOUND: it has to be pulled first. fn runs before this returns, unless
- * an engine has to be asked. An engine gets a copy of what only our store has, the host's view included: made once for
- * each content, which takes its time. */
-void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg);
+/* What a name stands for on this backend, for whom (NULL: the server itself). ERR_NOT_FOUND: it has to be pulled first.
+ * fn runs before this returns, unless an engine has to be asked. An engine gets a copy of what only our store has, the
+ * host's view included: made once for each content, which takes its time. */
+void image_source_resolve(struct manager *m, struct runtime *rt, const struct tenant_by *by, const char *name,
+                          image_source_fn *fn, void *arg);
+/* Who owns the images that by adds: its tenant, or the operator ("") for callers that see everything. */
+const char *image_source_owner(const struct tenant_by *by);
+struct image_scope image_source_scope(const struct manager *m, const struct tenant_by *by); /* what by sees; borrows */
+/* Whether an engine must not pull it, nor use its own image of that name: it needs a signature, or belongs to a tenant.
+ * It is then pulled into our store, and the engine gets a copy. */
+bool image_source_is_ours(const struct manager *m, const struct tenant_by *by, const char *name);
 struct image *image_source_image(const char *name, const struct box_image *from); /* caller frees */
 void image_source_copied(struct image *copy, const struct image *of);             /* shows what it is a copy of */
 /* It is in our own store; else a backend keeps it. */

@@ -19,11 +19,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "http/outgoing.h"
+#include "http/url.h"
+#include "image/image_policy.h"
+#include "image/preset.h"
+#include "image/reference.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/offload.h"
+#include "sandbox/net/ports.h"
 #include "sandbox/observe/event_log.h"
 #include "sandbox/storage/image_source.h"
 
@@ -42,6 +49,8 @@ struct pulls_wait {
 struct pull {
     struct pulls *owner;
     char *name, *key; /* key: with the backend, unless it is the default */
+    char *closed_ports, *tenant;
+    bool is_ours; /* into our own store, whatever the backend has */
     struct runtime *rt;
     struct box_pull *engine_pull; /* of a backend with images of its own */
     struct image_pull_options options;
@@ -74,7 +83,8 @@ int pulls_check(const struct settings *s, struct err *err)
         return err_set(err, ERR_INVALID, 0, "III_PULL is \"%s\": it must be missing or never", s->pull);
     if (strcmp(s->presets, "host") != 0 && strcmp(s->presets, "image") != 0)
         return err_set(err, ERR_INVALID, 0, "III_PRESETS is \"%s\": it must be host or image", s->presets);
-    return 0;
+    int r = address_hosts_check(s->private_registries, "III_PRIVATE_REGISTRIES", err);
+    return r < 0 ? r : address_hosts_check(s->plain_registries, "III_PLAIN_REGISTRIES", err);
 }
 
 struct pulls *pulls_new(struct manager *m)
@@ -94,6 +104,8 @@ static void free_pull(struct pull *pull)
     (void)image_free(pull->image);
     (void)image_free(pull->stored);
     free(pull->kept);
+    free(pull->closed_ports);
+    free(pull->tenant);
     free(pull->name);
     free(pull->key);
     free(pull);
@@ -127,7 +139,7 @@ static void run_pull(void *arg)
 static void run_send(void *arg)
 {
     struct pull *pull = arg;
-    (void)image_send(pull->images, pull->stored->name, pull->kept, pull->hold_fd, &pull->state,
+    (void)image_send(pull->images, pull->stored, pull->kept, pull->hold_fd, &pull->state,
                      &pull->send_err); /* see on_sent() */
 }
 
@@ -139,7 +151,7 @@ static void emit_pull(struct pull *pull, const char *state, const char *error)
                              atomic_load(&pull->state.layers_done), "layers", atomic_load(&pull->state.layers));
     if (error)
         (void)json_object_set_new(data, "error", json_text(error, strlen(error)));
-    (void)event_log_emit(pull->owner->manager->events, "image.pull", "", data);
+    event_log_emit_for(pull->owner->manager->events, pull->tenant, "image.pull", "", data);
     if (pull->stored && strcmp(state, "pulling") == 0) { /* it may take minutes: say so where an operator looks */
         CLEANUP(free_p) char *mb = xasprintf("%lld", (long long)atomic_load(&pull->state.done_bytes) >> 20);
         log_event(LOG_INFO, "image.copy", "image", pull->name, "backend", pull->rt->ops->name, "copied_mb", mb, NULL);
@@ -274,11 +286,30 @@ static int start_copy(struct pulls *p, struct pull *pull)
     return 0;
 }
 
+/* A backend with images of its own asks registries itself; what the name alone tells is judged here. */
+static int check_engine_pull(struct pulls *p, struct pull *pull)
+{
+    const struct settings *set = p->manager->settings;
+    struct reference ref;
+    struct url u;
+    int r = reference_parse(preset_pull_name(pull->name), &ref, &pull->err);
+    if (r < 0)
+        return r;
+    CLEANUP(free_p) char *url = xasprintf("https://%s", ref.host);
+    CLEANUP(free_p) char *listed = xasprintf("%s,%s", set->private_registries, set->plain_registries);
+    const struct outgoing rule = { OUTGOING_PUBLIC, .private_hosts = listed, .closed_ports = pull->closed_ports };
+    if (url_parse_either(url, "http", &u) < 0)
+        return err_set(&pull->err, ERR_INVALID, 0, "registry \"%.100s\" is not HOST or HOST:PORT", ref.host);
+    return outgoing_check_host(&rule, u.host, u.port, &pull->err);
+}
+
 static int start_one(struct pulls *p, struct pull *pull)
 {
-    const struct runtime_images *engine = pull->rt->ops->images;
+    const struct runtime_images *engine = pull->is_ours ? NULL : pull->rt->ops->images;
+    free(pull->closed_ports);
+    pull->options.closed_ports = pull->closed_ports = ports_closed(p->manager->ports);
     if (engine) {
-        int r = pull->stored ? start_copy(p, pull) : 0;
+        int r = pull->stored ? start_copy(p, pull) : check_engine_pull(p, pull);
         if (r < 0)
             return r;
         pull->is_running = true;
@@ -319,8 +350,10 @@ void pulls_stop(struct pulls *p)
         cancel(it.value);
 }
 
-static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *name, const char *key)
+static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *name, const char *key,
+                             const struct pulls_how *how)
 {
+    const struct tenant_by *by = how ? how->by : NULL;
     const struct settings *set = p->manager->settings;
     struct pull *pull = xzalloc(sizeof(*pull));
     pull->owner = p;
@@ -331,13 +364,33 @@ static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *na
     pull->images = p->manager->images;
     pull->options = (struct image_pull_options){ .mirrors = set->registry_mirrors,
                                                  .plain_hosts = set->plain_registries,
-                                                 .disk_bytes = set->image_disk_mb << 20 };
+                                                 .private_hosts = set->private_registries,
+                                                 .is_terse = true,
+                                                 .disk_bytes = set->image_disk_mb << 20,
+                                                 .has_shared = set->shared_images,
+                                                 .rule = image_policy_rule(p->manager->image_policy, name) };
+    pull->options.tenant = pull->tenant = xstrdup(image_source_owner(by));
+    pull->is_ours = !(how && how->stored) && image_source_is_ours(p->manager, by, name);
     map_set(p->by_name, key, pull);
     if (!p->timer)
         p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, report_progress, p);
     else if (map_count(p->by_name) == 1)
         timer_set(p->timer, LOOK_MS, LOOK_MS);
     return pull;
+}
+
+/* Half of the queue at most for one tenant. */
+static int check_share(const struct pulls *p, const char *tenant, struct err *err)
+{
+    size_t n = 0, max = (size_t)(p->manager->settings->pull_queue + 1) / 2;
+    for (struct map_iter it = map_iter(p->by_name); *tenant && map_next(&it);)
+        n += strcmp(((const struct pull *)it.value)->tenant, tenant) == 0;
+    return n < max
+               ? 0
+               : err_set(err, ERR_CAPACITY, 0,
+                         "limit of %zu running and waiting pulls of one tenant reached (half of III_PULL_QUEUE): try "
+                         "again later",
+                         max);
 }
 
 int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,
@@ -347,6 +400,10 @@ int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, 
     CLEANUP(free_p)
     char *key = rt == p->manager->runtime ? xstrdup(name) : xasprintf("%s:%s", rt->ops->name, name);
     const struct image *stored = how ? how->stored : NULL;
+    const struct tenant_by *by = how ? how->by : NULL;
+    const char *tenant = image_source_owner(by);
+    if (*tenant && !stored) /* no name has a line break */
+        key = (free(key), xasprintf("%s\n%s", tenant, name));
     if (stored)
         key = (free(key), xasprintf("%s:%s", rt->ops->name, how->kept));
     struct pull *pull = map_get(p->by_name, key);
@@ -356,15 +413,22 @@ int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, 
                        name);
     if (p->is_stopped)
         return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
+    int r = stored ? 0 : image_policy_may_pull(p->manager->image_policy, tenant, name, err);
+    if (r == 0 && !pull && !stored)
+        r = check_share(p, tenant, err);
+    if (r == 0 && !stored)
+        r = tenant_check_disk(p->manager, by, err);
+    if (r < 0)
+        return r;
     if (!pull && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
         return err_set(err, ERR_CAPACITY, 0,
                        "limit of %zu running and waiting pulls reached (III_PULL_QUEUE): try again later",
                        map_count(p->by_name));
-    int r = limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
+    r = limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
     if (r < 0)
         return r;
     if (!pull) {
-        pull = add_pull(p, rt, name, key);
+        pull = add_pull(p, rt, name, key, how);
         pull->stored = stored ? image_copy(stored) : NULL;
         pull->kept = stored ? xstrdup(how->kept) : NULL;
         if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {

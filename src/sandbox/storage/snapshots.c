@@ -310,8 +310,10 @@ static void on_captured(void *arg, const struct image *image, const struct err *
     }
 }
 
-const char *snapshots_owner(const struct snapshots *sn, const char *id)
+const char *snapshots_owner(const struct snapshots *sn, const char *id, const char **ret_sandbox)
 {
+    if (ret_sandbox)
+        *ret_sandbox = json_get_str(records_find(&sn->records, id, NULL), "sandboxId", NULL);
     return records_owner(&sn->records, id);
 }
 
@@ -331,13 +333,23 @@ size_t snapshots_count(const struct snapshots *sn, const char *tenant)
     return n;
 }
 
+int64_t snapshots_bytes(const struct snapshots *sn, const char *tenant)
+{
+    int64_t sum = 0;
+    for (struct map_iter it = map_iter(sn->records.by_id); map_next(&it);)
+        if (records_is(it.value, "tenant", tenant))
+            sum += json_get_int(it.value, "size", 0) -
+                   json_get_int(json_get(inner_of(it.value), CAPTURE_BASE), "bytes", 0);
+    return sum;
+}
+
 void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snapshots_plan *plan, snapshots_fn *fn,
                       void *arg)
 {
     struct err err = ERR_INIT;
     const char *name = plan->name;
     int64_t limit = sn->m->settings->max_snapshots;
-    if (tenant_check(sn->m, plan->by, QUOTA_SNAPSHOTS, 1, &err) < 0) {
+    if (tenant_check(sn->m, plan->by, QUOTA_SNAPSHOTS, 1, &err) < 0 || tenant_check_disk(sn->m, plan->by, &err) < 0) {
         fn(arg, NULL, &err);
         return;
     }
@@ -361,7 +373,7 @@ json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by, c
 {
     json_t *list = json_array();
     for (struct map_iter it = map_iter(sn->records.by_id); map_next(&it);)
-        if (tenant_sees_record(by, it.value) && records_is(it.value, "sandboxId", sandbox_id))
+        if (tenant_sees_record(by, it.value) && (!sandbox_id || records_is(it.value, "sandboxId", sandbox_id)))
             (void)json_array_append_new(list, wire_of(it.value));
     return list;
 }

@@ -19,11 +19,13 @@ struct snapshots_plan {
 };
 void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snapshots_plan *plan, snapshots_fn *fn,
                       void *arg);
-const char *snapshots_owner(const struct snapshots *sn, const char *id); /* "": no owner; NULL: no such snapshot */
+/* "": no owner; NULL: no such snapshot. ret_sandbox: the one it was taken of; or NULL. */
+const char *snapshots_owner(const struct snapshots *sn, const char *id, const char **ret_sandbox);
 bool snapshots_has(const struct snapshots *sn, const char *id);          /* one that is being taken, too */
 size_t snapshots_count(const struct snapshots *sn, const char *tenant);  /* those being taken, too */
+int64_t snapshots_bytes(const struct snapshots *sn, const char *tenant); /* of what was captured, without images */
 json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by,
-                       const char *sandbox_id); /* array; caller owns */
+                       const char *sandbox_id); /* array; caller owns. sandbox_id NULL: of all */
 /* Sandboxes made from it keep running: they hold its layers themselves. ERR_NOT_FOUND. */
 int snapshots_delete(struct snapshots *sn, const char *id, struct err *err);
 

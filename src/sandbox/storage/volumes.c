@@ -20,6 +20,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/strlist.h"
+#include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/lifecycle/records.h"
 
@@ -54,8 +56,8 @@ struct remount {
 struct volume_change {
     struct volumes *v;
     char id[IDENT_MAX];
-    struct sandbox *s;      /* attach, detach; a reference */
-    char box_id[IDENT_MAX]; /* of s when it began: a restore gives it another */
+    struct sandbox *s;   /* attach, detach; a reference */
+    uint64_t box_number; /* of s when it began: it may have another by then, or none */
     char target[PATH_MAX_BYTES + 1];
     bool is_first;  /* of no backend until this attach */
     size_t n_asked; /* delete: backends that have removed what they had of it */
@@ -111,6 +113,12 @@ static void end_remount(struct remount *m)
     }
 }
 
+/* 0: a folder, because the backend cannot limit it, or it was used before volumes had sizes. */
+static uint32_t size_of(const json_t *rec)
+{
+    return (uint32_t)json_get_int(rec, "sizeMb", 0);
+}
+
 static void on_remounted(void *arg, const struct err *err);
 
 static void remount(void *arg)
@@ -124,6 +132,7 @@ static void remount(void *arg)
         return;
     }
     struct box_volume how = { .id = m->id,
+                              .size_mb = size_of(rec),
                               .target = json_get_str(rec, "mountPath", "/"),
                               .is_readonly = json_get_bool(rec, "readOnly", false) };
     s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
@@ -143,7 +152,8 @@ static void on_limit(void *arg)
 static void on_remounted(void *arg, const struct err *err)
 {
     struct remount *m = arg;
-    if (err && (err->sys == EPIPE || err->code == ERR_GONE) && !m->is_last) {
+    const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
+    if (err && (err->sys == EPIPE || err->code == ERR_GONE) && !m->is_last && s && s->box) {
         m->is_waiting = true;
         if (!m->limit)
             m->limit = timer_new(m->v->m->loop, REMOUNT_MS, 0, on_limit, m);
@@ -183,7 +193,7 @@ void volumes_remount(struct volumes *v, const struct sandbox *s)
     }
 }
 
-/* After an adoption the mount is still there; after a restore the box is new. */
+/* After an adoption the mount is still there; after a restore or a start the box is new. */
 static void on_enter(void *arg, struct sandbox *s)
 {
     volumes_remount(arg, s);
@@ -200,14 +210,20 @@ void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg)
     v->waiters = w;
 }
 
+static void on_sleep(void *arg, struct sandbox *s)
+{
+    struct volumes *v = arg;
+    for (struct remount *m; (m = find_waiting(v, NULL, s->id));)
+        end_remount(m);
+}
+
 static void on_leave(void *arg, struct sandbox *s)
 {
     struct volumes *v = arg;
     for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);)
         if (is_in(it.value, s))
             forget_place(v, it.value);
-    for (struct remount *m; (m = find_waiting(v, NULL, s->id));)
-        end_remount(m);
+    on_sleep(v, s);
 }
 
 static bool is_volume(void *arg, const char *key, json_t *doc)
@@ -228,6 +244,7 @@ int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
         return r;
     }
     manager_on_enter(m, on_enter, v);
+    manager_on_sleep(m, on_sleep, v);
     manager_on_leave(m, on_leave, v);
     *ret = v;
     return 0;
@@ -255,22 +272,83 @@ size_t volumes_count(const struct volumes *v, const char *tenant)
     return records_count(&v->records, "tenant", tenant);
 }
 
-json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err)
+static bool can_size(struct runtime *rt)
+{
+    struct runtime_caps caps = rt->ops->caps(rt);
+    return rt->ops->mount_volume && caps.can_mount && caps.can_limit_disk;
+}
+
+static int64_t usual_size(const struct manager *m)
+{
+    int64_t mb = limits_by_disk(m->settings->volume_mb, image_store_disk_mb(m->images));
+    return mb < m->settings->max_disk_mb ? mb : m->settings->max_disk_mb;
+}
+
+/* Checks a size that was asked for. Where the default backend can limit volumes, every volume has a size. */
+static int settle_size(const struct volumes *v, int64_t *mb, struct err *err)
+{
+    const struct manager *m = v->m;
+    int64_t most = m->settings->max_disk_mb;
+    if (*mb > most)
+        return err_set(err, ERR_INVALID, 0, "sizeMb: %lld is more than III_MAX_DISK, which is %lld", (long long)*mb,
+                       (long long)most);
+    bool is_asked = *mb > 0;
+    size_t i = 0;
+    while (is_asked && i < m->n_runtimes && !can_size(m->runtimes[i]))
+        i++;
+    if (is_asked && i == m->n_runtimes)
+        return limits_check_disk(m->runtime, "sizeMb", err);
+    if (!is_asked)
+        *mb = can_size(m->runtime) ? usual_size(m) : 0;
+    return 0;
+}
+
+json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const struct volumes_plan *plan, struct err *err)
 {
     char id[IDENT_MAX];
+    int64_t size_mb = plan->size_mb;
     long long most = v->m->settings->max_volumes;
     if ((long long)map_count(v->records.by_id) >= most) {
         (void)err_set(err, ERR_CAPACITY, 0, "volume limit reached (%lld): delete one, or raise III_MAX_VOLUMES", most);
         return NULL;
     }
-    if (tenant_check(v->m, by, QUOTA_VOLUMES, 1, err) < 0)
+    if (tenant_check(v->m, by, QUOTA_VOLUMES, 1, err) < 0 || tenant_check_disk(v->m, by, err) < 0 ||
+        settle_size(v, &size_mb, err) < 0)
         return NULL;
     ident_new("vol", id);
     CLEANUP(free_p) char *compat = xasprintf("iii-vol-%s", id);
-    JSON_OWNED rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
-                               (json_int_t)clock_wall_ms());
+    JSON_OWNED rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", plan->name, "dockerVolumeName", compat,
+                               "createdAt", (json_int_t)clock_wall_ms());
+    if (size_mb > 0)
+        (void)json_object_set_new(rec, "sizeMb", json_integer(size_mb));
     tenant_mark(by, rec);
     return records_add(&v->records, id, rec, err) < 0 ? NULL : rec;
+}
+
+void volumes_ids(const struct volumes *v, char ***list)
+{
+    for (struct map_iter it = map_iter(v->records.by_id); map_next(&it);)
+        if (json_object_get(it.value, "backend"))
+            strlist_add(list, it.key);
+}
+
+struct runtime *volumes_runtime(const struct volumes *v, const char *id)
+{
+    const char *backend = json_get_str(records_find(&v->records, id, NULL), "backend", NULL);
+    return backend ? manager_runtime(v->m, backend, NULL) : NULL;
+}
+
+void volumes_counted(struct volumes *v, const char *id, int64_t bytes)
+{
+    json_t *rec = records_find(&v->records, id, NULL);
+    if (rec) /* stored with its next change */
+        (void)json_object_set_new(rec, "usedMb", json_integer(bytes >> 20));
+}
+
+bool volumes_is_in(const struct volumes *v, const char *id, const struct sandbox *s, bool is_unsized)
+{
+    const json_t *rec = map_get(v->records.by_id, id);
+    return rec && is_in(rec, s) && (!is_unsized || size_of(rec) == 0);
 }
 
 json_t *volumes_list(struct volumes *v, const struct tenant_by *by)
@@ -347,7 +425,7 @@ static int check_place(struct volumes *v, const json_t *rec, const struct sandbo
                            s->id);
     if (!s->runtime->ops->mount_volume || !s->runtime->ops->caps(s->runtime).can_mount)
         return runtime_cannot(s->runtime, "volume", "mount volumes", err);
-    return 0;
+    return json_object_get(rec, "sizeMb") ? limits_check_disk(s->runtime, "sizeMb", err) : 0;
 }
 
 static struct volume_change *change_begin(struct volumes *v, const char *id, struct sandbox *s, volumes_done_fn *fn,
@@ -357,7 +435,7 @@ static struct volume_change *change_begin(struct volumes *v, const char *id, str
     c->v = v;
     snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
-    snprintf(c->box_id, sizeof(c->box_id), "%s", s ? s->box_id : "");
+    c->box_number = s ? s->box_number : 0;
     c->fn = fn;
     c->arg = arg;
     map_set(v->busy, c->id, c);
@@ -392,7 +470,7 @@ static void on_taken_back(void *arg, const struct err *err)
 
 static bool is_moved(const struct volume_change *c)
 {
-    return !c->s->is_gone && strcmp(c->s->box_id, c->box_id) != 0;
+    return !c->s->is_gone && (c->s->box_number != c->box_number || !c->s->box);
 }
 
 static void on_mounted(void *arg, const struct err *err)
@@ -441,6 +519,8 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
     (void)json_object_set_new(rec, "sandboxId", json_string(s->id));
     (void)json_object_set_new(rec, "mountPath", json_string(target));
     (void)json_object_set_new(rec, "backend", json_string(s->runtime->ops->name));
+    if (c->is_first && !json_object_get(rec, "sizeMb") && can_size(s->runtime)) /* made for a backend that cannot */
+        (void)json_object_set_new(rec, "sizeMb", json_integer(usual_size(v->m)));
     if (how->is_readonly)
         (void)json_object_set_new(rec, "readOnly", json_true());
     if (records_save(&v->records, id, &err) < 0) {
@@ -450,7 +530,9 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
         change_finish(c, &err);
         return;
     }
-    struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
+    struct box_volume clean = {
+        .id = c->id, .size_mb = size_of(rec), .target = c->target, .is_readonly = how->is_readonly
+    };
     s->runtime->ops->mount_volume(s->box, &clean, on_mounted, c);
 }
 
@@ -485,7 +567,10 @@ void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void
     struct volume_change *c = change_begin(v, id, s, fn, arg);
     snprintf(c->target, sizeof(c->target), "%s", json_get_str(rec, "mountPath", ""));
     struct box_volume how = { .id = c->id, .target = c->target };
-    s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
+    if (s->box)
+        s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
+    else /* it is stopped */
+        on_unmounted(c, NULL);
 }
 
 static void on_removed(void *arg, const struct err *err);

@@ -28,12 +28,31 @@ static void tidy(struct buf *out, const char *path)
         (void)buf_add_char(out, '/');
 }
 
+static int check_length(size_t len, struct err *err)
+{
+    if (len == 0 || len >= WORK_PATH_MAX)
+        return err_set(err, ERR_INVALID, 0, "path: %zu bytes long, allowed are 1 to %d", len, WORK_PATH_MAX - 1);
+    return 0;
+}
+
+int work_path_any(const struct sandbox *s, const char *path, char **ret, struct err *err)
+{
+    const char *root = s->manager->settings->workspace_dir;
+    char *whole = path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", root, path);
+    int r = *path ? check_length(strlen(whole), err) : check_length(0, err);
+    if (r < 0)
+        free(whole);
+    else
+        *ret = whole;
+    return r;
+}
+
 int work_path_resolve(const struct sandbox *s, const char *path, char **ret, struct err *err)
 {
     const char *root = s->manager->settings->workspace_dir;
-    size_t len = strlen(path);
-    if (len == 0 || len >= WORK_PATH_MAX)
-        return err_set(err, ERR_INVALID, 0, "path: %zu bytes long, allowed are 1 to %d", len, WORK_PATH_MAX - 1);
+    int r = check_length(strlen(path), err);
+    if (r < 0)
+        return r;
     if (strstr(path, ".."))
         return err_set(err, ERR_INVALID, 0, "path traversal: \"%.200s\" contains \"..\"", path);
     struct buf out = BUF_INIT(2 * WORK_PATH_MAX);
@@ -44,7 +63,7 @@ int work_path_resolve(const struct sandbox *s, const char *path, char **ret, str
         tidy(&out, joined);
     }
     if (!is_below(out.data, root) && !is_below(out.data, sandbox_workdir(s))) {
-        int r = err_set(err, ERR_INVALID, 0, "path traversal: \"%.200s\" is outside %s", path, root);
+        r = err_set(err, ERR_INVALID, 0, "path traversal: \"%.200s\" is outside %s", path, root);
         buf_done(&out);
         return r;
     }

@@ -6,43 +6,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "runtime/mkext4.h"
 
-#define INODES_MAX LIMIT_MAX(INODES)
-#define COPY_MAX   (1u << 30) /* bytes at once */
+#define COPY_MAX (1u << 30) /* bytes at once */
 
-static uint32_t inodes_of(uint64_t mb)
-{
-    uint64_t inodes = mb * LIMIT_DEFAULT(INODES_PER_MB);
-    return inodes > INODES_MAX ? INODES_MAX : (uint32_t)inodes;
-}
-
-static int set_size(int fd, uint64_t mb, struct err *err)
+static int check_size(uint64_t mb, struct err *err)
 {
     if (mb < VM_DISK_MB_MIN || mb > VM_DISK_MB_MAX)
         return err_set(err, ERR_INVALID, 0, "a disk has %u to %u MB, not %llu", VM_DISK_MB_MIN, VM_DISK_MB_MAX,
                        (unsigned long long)mb);
-    if (ftruncate(fd, (off_t)mkext4_bytes(mb, inodes_of(mb))) < 0)
-        return err_sys(err, -errno, "make a disk of %llu MB", (unsigned long long)mb);
     return 0;
 }
 
 int vm_disk_make(int fd, uint64_t mb, struct err *err)
 {
     static const char *const folders[] = { "upper", "work", NULL };
-    int r = set_size(fd, mb, err);
+    int r = check_size(mb, err);
+    if (r >= 0 && ftruncate(fd, (off_t)mkext4_bytes(mb, mkext4_inodes(mb))) < 0)
+        r = err_sys(err, -errno, "make a disk of %llu MB", (unsigned long long)mb);
     if (r >= 0)
-        r = mkext4_format(fd, inodes_of(mb), false, err);
+        r = mkext4_format(fd, mkext4_inodes(mb), false, err);
     return r < 0 ? r : mkext4_folders(fd, folders, err);
 }
 
 int vm_disk_make_volume(int fd, uint64_t mb, struct err *err)
 {
-    int r = set_size(fd, mb, err);
-    if (r >= 0)
-        r = mkext4_format(fd, inodes_of(mb), true, err);
-    return r < 0 ? r : mkext4_remove(fd, "lost+found", err);
+    int r = check_size(mb, err);
+    return r < 0 ? r : mkext4_volume(fd, mb, err);
 }
 
 static int copy_data(int from, int to, off_t size)

@@ -1,10 +1,13 @@
-/* Header values that mean something beyond HTTP: Authorization, traceparent, Idempotency-Key, Last-Event-ID. The first
- * byte picks one. */
+/* Header values that mean something beyond HTTP: Authorization, traceparent, Idempotency-Key, Last-Event-ID, Host,
+ * Prefer. The first byte picks one. */
 #include "../feed.h"
 
 #include "api/gate.h"
 #include "api/idempotency.h"
+#include "api/prefer.h"
+#include "api/preview.h"
 #include "api/span.h"
+#include "base/alloc.h"
 #include "sandbox/observe/event_log.h"
 
 static void try_traceparent(const char *text)
@@ -84,13 +87,27 @@ static void try_last_event(const char *text)
     (void)event_log_free(e);
 }
 
+static void try_host(const char *text)
+{
+    struct preview_target t;
+    if (preview_parse(text, "https://s.example:8443", &t))
+        MUST(t.port > 0 && strlen(t.id) == 4 + IDENT_HEX && strncmp(t.id, "sbx_", 4) == 0);
+}
+
+static void try_prefer(const char *text)
+{
+    CLEANUP(free_p) char *later = xasprintf("%s, handling=lenient", text);
+    enum prefer is = prefer_parse(text);
+    MUST(is == PREFER_NOTHING || prefer_parse(later) == is); /* the first counts */
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[])(const char *) = { try_traceparent, try_traceparent, try_authorization, try_key,
-                                                     try_last_event };
+                                                     try_last_event,  try_host,        try_prefer };
     if (size < 1)
         return 0;
     CLEANUP(free_p) char *text = feed_text(data + 1, size - 1);
-    readers[data[0] % 5](text);
+    readers[data[0] % 7](text);
     return 0;
 }

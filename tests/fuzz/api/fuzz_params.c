@@ -15,7 +15,7 @@ static void run(const struct routes *r, const char *method, const char *path, co
     MUST(op || (err.code == ERR_NOT_FOUND) != (err.code == ERR_METHOD));
     MUST(op || err.code != ERR_METHOD || allow[0]); /* 405 names what would do */
     if (op)
-        (void)spec_check(op, params, &err);
+        (void)spec_check(op, params, NULL, NULL, &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -35,8 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = params_add_query(params, query ? query : "", &err);
     MUST((r == 0) == (err.code == ERR_NONE) && json_object_size(params) <= PARAMS_QUERY_MAX);
     CLEANUP(free_p) char *bytes = feed_bytes(data + body, size - body);
-    (void)params_add_body(params, size % 2 ? "application/json; charset=utf-8" : "text/plain", bytes, size - body,
-                          &err);
+    json_t *parsed = NULL;
+    if (params_has_json(size % 2 ? "application/json; charset=utf-8" : "text/plain", bytes, size - body) &&
+        json_read_input(bytes, size - body, &parsed, &err) == 0)
+        (void)params_take_body(params, parsed, &err);
     for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         run(routes, methods[i], path, params);
     return 0;

@@ -1,5 +1,5 @@
-/* First byte: what it is; the rest: a DNS message, a TLS greeting or an HTTP head as a sandbox or a resolver sent it.
- */
+/* First byte: what it is; the rest: a DNS message, a ClientHello or the first bytes of a client as a sandbox or a
+ * resolver sent it. */
 #include "../feed.h"
 
 #include <errno.h>
@@ -36,6 +36,16 @@ static void check_pieces(name_fn *fn, const uint8_t *data, size_t len)
         MUST(whole[0] && strlen(whole) < sizeof(whole));
 }
 
+/* Only "not yet" may turn into something else when more bytes come. */
+static void check_kind(const uint8_t *data, size_t len)
+{
+    enum egress_parse_kind last = egress_parse_kind(data, len);
+    for (size_t n = 0; n < len && n < 4096; n++) {
+        enum egress_parse_kind k = egress_parse_kind(data, n);
+        MUST(k == EGRESS_PARSE_NONE || k == EGRESS_PARSE_TEXT || k == last);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
@@ -43,7 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(free_p) uint8_t *copy = (uint8_t *)feed_bytes(data + 1, size - 1);
     if (data[0] % 4 < 2)
         check_dns(copy, size - 1, data[0] % 4);
+    else if (data[0] % 4 == 2)
+        check_pieces(egress_parse_tls_name, copy, size - 1);
     else
-        check_pieces(data[0] % 4 == 2 ? egress_parse_tls_name : egress_parse_http_name, copy, size - 1);
+        check_kind(copy, size - 1);
     return 0;
 }

@@ -3,18 +3,25 @@
 #include "../feed.h"
 
 #include "base/json.h"
+#include "base/warnings.h"
 #include "spec/spec.h"
 
 static void check_row(const struct op *op, const json_t *given)
 {
     struct err err = ERR_INIT;
     JSON_OWNED params = json_deep_copy(given);
-    if (spec_check(op, params, &err) < 0) {
+    JSON_OWNED warnings = NULL;
+    JSON_OWNED again = NULL;
+    static struct settings set;
+    if (!set.host)
+        settings_init(&set);
+    if (spec_check(op, params, &set, &warnings, &err) < 0) {
         MUST(err.code != ERR_NONE && err.msg[0]);
         return;
     }
     JSON_OWNED before = json_deep_copy(params);
-    MUST(spec_check(op, params, &err) == 0 && json_equal(before, params));
+    MUST(spec_check(op, params, &set, &again, &err) == 0 && json_equal(before, params));
+    MUST(json_array_size(warnings) <= WARNINGS_MAX + 1 && json_array_size(again) <= json_array_size(warnings));
 }
 
 static json_t *as_texts(json_t *params)

@@ -10,7 +10,9 @@ static void check_row(const struct token_file_token *t)
 {
     MUST(ident_is("tok", t->id) && t->role < TOKEN_FILE_ROLES);
     MUST(strlen(t->name) <= TOKEN_FILE_NAME_MAX && strlen(t->tenant) <= TOKEN_FILE_TENANT_MAX);
-    MUST(t->role == TOKEN_FILE_ADMIN || *t->tenant);
+    MUST(t->role == TOKEN_FILE_ADMIN ? !*t->sandbox : *t->tenant || *t->sandbox);
+    MUST(!*t->sandbox || ident_is("sbx", t->sandbox));
+    MUST(memchr(t->operations, '\0', sizeof(t->operations)));
     for (int k = 0; k < QUOTA_KINDS; k++)
         MUST(!(t->quota.set & 1u << k) || t->quota.max[k] >= 0);
     JSON_OWNED shown = token_file_json(t);

@@ -1,5 +1,6 @@
 /* Roles against what a row needs, and ids against the caller's tenant, for the marks that need no store to decide. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "api/access.h"
 #include "base/map.h"
@@ -55,6 +56,64 @@ TEST(refusals_say_why)
     CHECK_STR(err.msg, "kv::set needs an admin token: the token \"t\" has the role read-only");
 }
 
+TEST(a_token_for_some_operations)
+{
+    struct err err = ERR_INIT;
+    const struct op op = { .fn = "cmd::run", .group = "exec", .flags = WRITE };
+    static const struct {
+        const char *operations;
+        bool may;
+    } rows[] = { { "", true },       { "exec", true },   { "cmd::run", true },         { "files,exec", true },
+                 { "files", false }, { "cmd", false },   { "cmd::run-stream", false }, { "execs", false },
+                 { "exe", false },   { "files,", false } };
+    for (int r = 0; r < TOKEN_FILE_READONLY; r++) /* admins, too */
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+            struct caller who = make((enum token_file_role)r, r == TOKEN_FILE_ADMIN ? NULL : "a");
+            (void)snprintf(who.operations, sizeof(who.operations), "%s", rows[i].operations);
+            CHECK_INT(access_role(&who, &op, &err), rows[i].may ? 0 : -EPERM);
+            CHECK_INT(access_need(&who, false, false, "/metrics", &err), *rows[i].operations ? -EPERM : 0);
+        }
+    CHECK(strstr(err.msg, "/metrics"));
+}
+
+TEST(a_token_for_one_sandbox_and_rows)
+{
+    static const struct {
+        enum field_ref ref, more;
+        unsigned flags;
+        bool may;
+    } rows[] = {
+        { REF_SANDBOX, REF_NONE, 0, true },
+        { REF_SANDBOX, REF_INNER, WRITE, true },
+        { REF_SANDBOX_FILTER, REF_NONE, 0, true },
+        { REF_EXEC, REF_NONE, 0, true },
+        { REF_JOB, REF_NONE, 0, true },
+        { REF_ALERT, REF_NONE, 0, true },
+        { REF_WEBHOOK, REF_NONE, 0, true },
+        { REF_SNAPSHOT, REF_NONE, 0, true },
+        { REF_SANDBOX, REF_NONE, OP_SPAWNS, false },
+        { REF_SANDBOX, REF_VOLUME, 0, false },
+        { REF_NETWORK, REF_SANDBOX, 0, false },
+        { REF_SANDBOX, REF_TEMPLATE, 0, false },
+        { REF_TEMPLATE_NAME, REF_NONE, 0, false },
+        { REF_SHARED, REF_NONE, 0, false },
+        { REF_NONE, REF_NONE, 0, false },
+        { REF_FILTER, REF_INNER, 0, false },
+        { REF_NONE, REF_NONE, OP_SANDBOXES, true },
+        { REF_SANDBOX, REF_NONE, ADMIN, false },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct field fields[] = { { .name = "a", .ref = rows[i].ref },
+                                        { .name = "b", .ref = rows[i].more },
+                                        { 0 } };
+        const struct op op = { .fn = "thing::do", .group = "things", .fields = fields, .flags = rows[i].flags };
+        struct caller who = make(TOKEN_FILE_USER, "a");
+        struct err err = ERR_INIT;
+        (void)snprintf(who.sandbox, sizeof(who.sandbox), "sbx_1");
+        CHECK_INT(access_role(&who, &op, &err), rows[i].may ? 0 : -EPERM);
+    }
+}
+
 static struct manager manager; /* with sandboxes alone */
 
 static int ids(const char *view, enum field_ref ref, unsigned flags, json_t *value, struct err *err)
@@ -108,10 +167,47 @@ TEST(a_sandbox_of_another_is_no_sandbox)
     manager.sandboxes = map_free(manager.sandboxes);
 }
 
+TEST(a_token_for_one_sandbox_and_ids)
+{
+    static const struct field fields[] = { { .name = "id", .ref = REF_SANDBOX },
+                                           { .name = "filter", .ref = REF_SANDBOX_FILTER },
+                                           { .name = "inner", .ref = REF_INNER },
+                                           { 0 } };
+    const struct op op = { .fn = "thing::do", .fields = fields }, list = { .fields = fields, .flags = OP_SANDBOXES };
+    struct err err = ERR_INIT;
+    struct sandbox own = { .id = "sbx_own", .tenant = (char *)(uintptr_t) "a" };
+    struct sandbox other = { .id = "sbx_other", .tenant = (char *)(uintptr_t) "a" };
+    struct caller who = make(TOKEN_FILE_USER, "a");
+    (void)snprintf(who.sandbox, sizeof(who.sandbox), "sbx_own");
+    who.by.sandbox = who.sandbox;
+    manager.sandboxes = map_new();
+    map_set(manager.sandboxes, "sbx_own", &own);
+    map_set(manager.sandboxes, "sbx_other", &other);
+    JSON_OWNED good = json_pack("{s:s, s:s}", "id", "sbx_own", "inner", "x");
+    CHECK_INT(access_ids(&manager, &who, &op, good, &err), 0);
+    CHECK_STR(json_get_str(good, "filter", ""), "sbx_own"); /* a list is narrowed */
+    JSON_OWNED page = json_object();
+    CHECK_INT(access_ids(&manager, &who, &list, page, &err), 0);
+    CHECK(!json_get(page, "filter")); /* one that is its own anyway is not */
+    JSON_OWNED bad = json_pack("{s:s}", "id", "sbx_other");
+    CHECK_INT(access_ids(&manager, &who, &op, bad, &err), -ENOENT);
+    CHECK_STR(err.msg, "sandbox not found: sbx_other");
+    JSON_OWNED wide = json_pack("{s:s, s:s}", "id", "sbx_own", "filter", "sbx_gone");
+    CHECK_INT(access_ids(&manager, &who, &op, wide, &err), -ENOENT);
+    CHECK(access_sandbox(&manager, &who, "sbx_own", &err) == &own);
+    CHECK(!access_sandbox(&manager, &who, "sbx_other", &err));
+    own.tenant = (char *)(uintptr_t) "b"; /* as if another's had the id */
+    CHECK(!access_sandbox(&manager, &who, "sbx_own", &err));
+    manager.sandboxes = map_free(manager.sandboxes);
+}
+
 int main(void)
 {
     RUN(what_each_role_may_do);
     RUN(refusals_say_why);
+    RUN(a_token_for_some_operations);
+    RUN(a_token_for_one_sandbox_and_rows);
+    RUN(a_token_for_one_sandbox_and_ids);
     RUN(ids_that_no_field_marks_are_closed);
     RUN(a_sandbox_of_another_is_no_sandbox);
     return tap_done();

@@ -154,6 +154,81 @@ TEST(without_a_file_the_secret_alone_counts)
     keyring_free(k);
 }
 
+/* A certificate as the TLS listener describes it; number makes it another one. */
+static struct caller *call_with_cert(struct keyring *k, int number, const char *tenant, int64_t until_ms)
+{
+    struct caller *who = NULL;
+    struct err err = ERR_INIT;
+    CLEANUP(free_p)
+    char *text =
+        xasprintf("%lld %08x%056d\nsubject:CN=%s\nCN:%s\n", (long long)until_ms, (unsigned)number, 0, tenant, tenant);
+    if (keyring_check_cert(k, text, &who, &err) < 0)
+        CHECK(err.code == ERR_FORBIDDEN || err.code == ERR_CAPACITY);
+    return who;
+}
+
+static char guest_ca[] = "ca.pem", guest_map[] = "{\"CN:*\":{\"role\":\"user\",\"tenant\":\"$CN\"}}";
+
+TEST(guests_are_bounded_by_tenant)
+{
+    struct settings s;
+    struct keyring *k = NULL;
+    struct err err = ERR_INIT;
+    int64_t until = clock_wall_ms() + HOUR_MS;
+    remove_tokens();
+    settings_init(&s);
+    char *ca = s.tls_client_ca, *map = s.tls_client_map;
+    s.tls_client_ca = guest_ca;
+    s.tls_client_map = guest_map;
+    CHECK_INT(keyring_new(NULL, folder, "", &k, &err), 0);
+    CHECK(keyring_is_open(k));
+    CHECK_INT(keyring_trust(k, NULL, &s, &err), 0);
+    CHECK(!keyring_is_open(k) && keyring_is_guarded(&s));
+    keyring_on_ended(k, on_ended, NULL);
+    CHECK(!call_with_cert(k, 1, "late", clock_wall_ms() - 1));
+    CLEANUP(caller_unref_p) struct caller *quiet = call_with_cert(k, 1, "quiet", until);
+    CHECK(quiet && strcmp(quiet->tenant, "quiet") == 0 && strcmp(quiet->subject, "CN=quiet") == 0 && quiet->issuer);
+    *ended = '\0';
+    for (int i = 0; i < KEYRING_GUESTS_MAX / 4; i++)
+        (void)caller_unref(call_with_cert(k, 100 + i, "loud", until));
+    CHECK_STR(ended, "");
+    CLEANUP(caller_unref_p) struct caller *more = call_with_cert(k, 99, "loud", until);
+    CHECK(more && strncmp(ended, "crt_", 4) == 0); /* one of its own was forgotten, and closed */
+    CLEANUP(caller_unref_p) struct caller *again = keyring_by_id(k, quiet->id);
+    CHECK(again == quiet);
+    CLEANUP(caller_unref_p) struct caller *same = call_with_cert(k, 1, "quiet", until);
+    CHECK(same == quiet);
+    s.tls_client_ca = ca;
+    s.tls_client_map = map;
+    keyring_free(k);
+    settings_done(&s);
+}
+
+TEST(guests_with_calls_in_progress_are_not_forgotten)
+{
+    static struct caller *held[KEYRING_GUESTS_MAX / 4];
+    struct settings s;
+    struct keyring *k = NULL;
+    int64_t until = clock_wall_ms() + HOUR_MS;
+    settings_init(&s);
+    char *ca = s.tls_client_ca, *map = s.tls_client_map;
+    s.tls_client_ca = guest_ca;
+    s.tls_client_map = guest_map;
+    CHECK_INT(keyring_new(NULL, folder, "", &k, NULL), 0);
+    CHECK_INT(keyring_trust(k, NULL, &s, NULL), 0);
+    for (int i = 0; i < KEYRING_GUESTS_MAX / 4; i++)
+        held[i] = call_with_cert(k, 1 + i, "busy", until);
+    CHECK(!call_with_cert(k, 0, "busy", until)); /* ERR_CAPACITY */
+    CLEANUP(caller_unref_p) struct caller *other = call_with_cert(k, 5000, "other", until);
+    CHECK(other != NULL);
+    for (int i = 0; i < KEYRING_GUESTS_MAX / 4; i++)
+        (void)caller_unref(held[i]);
+    s.tls_client_ca = ca;
+    s.tls_client_map = map;
+    keyring_free(k);
+    settings_done(&s);
+}
+
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -162,6 +237,8 @@ int main(void)
     RUN(a_caller_owns_what_it_makes_and_sees_its_tenant);
     RUN(those_whose_token_ended_are_told_once);
     RUN(without_a_file_the_secret_alone_counts);
+    RUN(guests_are_bounded_by_tenant);
+    RUN(guests_with_calls_in_progress_are_not_forgotten);
     CLEANUP(free_p) char *file = xasprintf("%s/tokens.json", folder);
     CLEANUP(free_p) char *lock = xasprintf("%s/tokens.lock", folder);
     (void)unlink(file);

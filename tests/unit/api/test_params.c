@@ -5,12 +5,21 @@
 #include "base/buf.h"
 #include "tap.h"
 
+static int add_body(json_t *params, const char *type, const char *body, struct err *err)
+{
+    json_t *parsed = NULL;
+    if (!params_has_json(type, body, strlen(body)))
+        return 0;
+    int r = json_read_input(body, strlen(body), &parsed, err);
+    return r < 0 ? err_wrap(err, r, "request body") : params_take_body(params, parsed, err);
+}
+
 /* Parameters of a query and a body as compact JSON, or the error. Caller frees. */
 static char *merged(const char *query, const char *type, const char *body)
 {
     struct err err = ERR_INIT;
     JSON_OWNED params = json_object();
-    if (params_add_query(params, query, &err) < 0 || params_add_body(params, type, body, strlen(body), &err) < 0)
+    if (params_add_query(params, query, &err) < 0 || add_body(params, type, body, &err) < 0)
         return xasprintf("%d %s", err_status(err.code), err.msg);
     return json_write(params, NULL);
 }

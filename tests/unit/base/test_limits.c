@@ -36,7 +36,7 @@ TEST(every_row_has_a_largest_value_and_a_default_inside_its_bounds)
 TEST(a_row_is_read_by_its_name)
 {
     CHECK_INT(LIMIT_MIN(MEMORY_MB), 64);
-    CHECK_INT(LIMIT_MAX(MEMORY_MB), 4096);
+    CHECK_INT(LIMIT_MAX(MEMORY_MB), 16777216);
     CHECK_INT(LIMIT_DEFAULT(MEMORY_MB), 512);
     CHECK_STR(LIMIT_DEFAULT_TEXT(MEMORY_MB), "512");
     CHECK(LIMIT_MIN(CPU) == 0.5);

@@ -42,6 +42,20 @@ TEST(wrong_values_change_nothing_and_name_the_limit)
     settings_done(&s);
 }
 
+TEST(the_host_is_a_value_where_it_is_the_default)
+{
+    struct settings s;
+    settings_init(&s);
+    CHECK(s.max_memory_mb >= 4096 && s.max_cpus >= 4 && s.max_body_mb >= 64 && s.max_body_mb <= 1024);
+    int64_t memory = s.max_memory_mb;
+    CHECK_INT(settings_set(&s, row_of("max_memory_mb"), "128", NULL), 0);
+    CHECK_INT(s.max_memory_mb, 128);
+    CHECK_INT(settings_set(&s, row_of("max_memory_mb"), "host", NULL), 0);
+    CHECK_INT(s.max_memory_mb, memory);
+    CHECK_INT(settings_set(&s, row_of("rest_port"), "host", NULL), -EINVAL);
+    settings_done(&s);
+}
+
 static void count_warning(void *arg, const char *text)
 {
     CHECK(strstr(text, "max_sandboxes") != NULL);
@@ -132,6 +146,7 @@ int main(void)
 {
     RUN(every_default_is_valid);
     RUN(wrong_values_change_nothing_and_name_the_limit);
+    RUN(the_host_is_a_value_where_it_is_the_default);
     RUN(the_environment_falls_back_with_a_warning);
     RUN(copies_are_compared_and_swapped_by_the_row);
     RUN(ids_have_their_form);

@@ -102,12 +102,28 @@ TEST(strlist_keeps_an_environment)
     strlist_free(env);
 }
 
+TEST(base64_of_urls_has_its_own_letters_and_no_padding)
+{
+    static const char *const good[] = { "", "Zg", "Zm8", "Zm9v", "-_-_" };
+    static const char *const bad[] = { "Z", "Zg==", "Zm8=", "+/+/", "Zm9", "Zh", "Zm 9", "Zm9v=" };
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        CLEANUP(buf_done) struct buf b = BUF_INIT(100);
+        CHECK_INT(base64_decode_url(good[i], strlen(good[i]), &b), 0);
+        CHECK_INT((int)b.len, (int)(strlen(good[i]) * 3 / 4));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        CLEANUP(buf_done) struct buf b = BUF_INIT(100);
+        CHECK_INT(base64_decode_url(bad[i], strlen(bad[i]), &b), -EINVAL);
+    }
+}
+
 int main(void)
 {
     RUN(utf8_takes_what_is_valid_and_nothing_else);
     RUN(utf8_repair_replaces_each_bad_byte);
     RUN(utf8_whole_never_cuts_a_letter);
     RUN(base64_round_trips_and_refuses_what_no_encoder_makes);
+    RUN(base64_of_urls_has_its_own_letters_and_no_padding);
     RUN(json_read_says_where_it_is_wrong);
     RUN(json_readers_take_null_as_absent);
     RUN(json_text_takes_any_bytes);

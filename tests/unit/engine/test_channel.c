@@ -49,7 +49,7 @@ static void dial(struct peer *p, const struct channel *c, enum channel_end end, 
         xasprintf("ws://127.0.0.1:%u/ws/channels/%s?key=%s&dir=%s", fx.port, json_get_str(ref, "channel_id", ""),
                   key ? key : json_get_str(ref, "access_key", ""), json_get_str(ref, "direction", ""));
     *p = (struct peer){ .log = BUF_INIT(65536) };
-    const struct ws_target to = { .url = url, .message_max = 16 << 20 };
+    const struct ws_target to = { .url = url, .message_max = 16 << 20, .rule = outgoing_any };
     CHECK_INT(ws_dial(fx.loop, &to, &peer_events, p, &p->ws, &err), 0);
 }
 

@@ -1,5 +1,5 @@
 /* Shares of bounded tables, and what they mean for groups of values. */
-#include "engine/share.h"
+#include "base/share.h"
 
 #include <stdio.h>
 
@@ -11,11 +11,29 @@ TEST(a_tenant_holds_a_quarter_and_the_operator_all)
     struct share *s = share_new(40);
     CHECK(share_take(s, "a", 9) && share_take(s, "a", 1) && !share_take(s, "a", 1));
     CHECK(share_take(s, "b", 10) && !share_take(s, "c", 11) && !share_take(s, "c", (size_t)-1));
-    CHECK(share_take(s, "", 1000));
+    CHECK(share_take(s, "", 1)); /* what the operator holds is left for nobody else */
     share_give(s, "a", 4);
     CHECK(!share_take(s, "a", 5) && share_take(s, "a", 4));
     share_give(s, "a", 1000); /* more than it holds: it holds nothing */
     CHECK(share_take(s, "a", 10));
+    CHECK(!share_take(s, "c", 10) && share_take(s, "c", 9)); /* 10 are left, and as many as it holds stay free */
+    share_free(s);
+}
+
+TEST(whatever_tenants_hold_there_is_room_for_another)
+{
+    struct share *s = share_new(1000);
+    char name[16];
+    for (int i = 0; i < 6; i++) { /* each takes all it may: 250, 250, 250, 125, 62, 31 */
+        (void)snprintf(name, sizeof(name), "t%d", i);
+        CHECK(share_take(s, name, 1));
+        while (share_take(s, name, 1))
+            ;
+    }
+    CHECK_INT(share_held(s, "t0"), 250);
+    CHECK_INT(share_held(s, "t3"), 125);
+    CHECK(share_held(s, "t5") > 0 && share_has_room(s, "newcomer", 1));
+    CHECK(share_has_room(s, "", 32) && !share_has_room(s, "", 1000));
     share_free(s);
 }
 
@@ -59,6 +77,7 @@ TEST(a_guest_fills_a_quarter_of_a_group_and_its_creator_all)
 int main(void)
 {
     RUN(a_tenant_holds_a_quarter_and_the_operator_all);
+    RUN(whatever_tenants_hold_there_is_room_for_another);
     RUN(a_guest_fills_a_quarter_of_a_group_and_its_creator_all);
     return tap_done();
 }

@@ -13,53 +13,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "guest/link_core.h"
-#include "loopturn.h"
-#include "mutepeer.h"
+#include "hostile_rig.h"
 
 #define STARTED "\1\0\0\0"
-#define WAIT_MS 20000
 #define BURN_US 1000 /* as much as a rest takes */
 #define BURNS   200
-
-struct rig {
-    struct loop *loop;
-    struct guest_link *g;
-    int peer;
-    int gone, failed, done, outputs, writable, late_calls;
-    size_t entries;
-    bool is_timed_out, is_inside_call, is_over;
-    struct err gone_err, call_err;
-    struct guest_exec *x;
-    struct guest_reader *reader;
-    struct guest_writer *writer;
-    struct guest_tunnel *tunnel;
-    char tag[64];
-};
-
-static void note(struct rig *r)
-{
-    r->late_calls += r->gone != 0 || r->is_inside_call;
-    if (!r->is_over) /* loop_free() runs what is left, and must not be stopped in it */
-        loop_stop(r->loop);
-}
-
-static void on_gone(void *arg, const struct err *err)
-{
-    struct rig *r = arg;
-    note(r);
-    r->gone++;
-    r->gone_err = *err;
-}
-
-static void on_done(void *arg, const struct err *err)
-{
-    struct rig *r = arg;
-    note(r);
-    r->done += !err;
-    r->failed += !!err;
-    if (err)
-        r->call_err = *err;
-}
 
 static void on_output(void *arg, int fd, const char *data, size_t len)
 {
@@ -107,15 +65,6 @@ static void on_job(void *arg, const struct guest_job *job, const struct err *err
     on_done(arg, err);
 }
 
-static void on_data(void *arg, const char *data, size_t len)
-{
-    struct rig *r = arg;
-    r->outputs++;
-    note(r);
-    (void)data;
-    (void)len;
-}
-
 static void on_writable(void *arg)
 {
     struct rig *r = arg;
@@ -123,49 +72,11 @@ static void on_writable(void *arg)
     note(r);
 }
 
-static void on_timeout(void *arg)
-{
-    struct rig *r = arg;
-    r->is_timed_out = true;
-    loop_stop(r->loop);
-}
-
 static const struct guest_exec_events exec_events = { .on_output = on_output,
                                                       .on_exit = on_exit_of,
                                                       .on_failed = on_done };
 static const struct guest_read_events read_events = { .on_data = on_data, .on_done = on_done };
 static const struct guest_tunnel_events tunnel_events = { .on_data = on_data, .on_closed = on_done };
-
-static void rig_init(struct rig *r)
-{
-    *r = (struct rig){ 0 };
-    r->peer = mutepeer_new(on_gone, r, &r->loop, &r->g);
-}
-
-static void rig_done(struct rig *r)
-{
-    r->gone = 0; /* failures from here on are the tear-down's */
-    r->is_over = true;
-    guest_link_free(r->g);
-    loop_free(r->loop);
-    if (r->peer >= 0)
-        close(r->peer);
-}
-
-/* Runs the loop until *count reaches n. */
-static void wait_for(struct rig *r, const int *count, int n)
-{
-    struct timer *t = timer_new(r->loop, WAIT_MS, 0, on_timeout, r);
-    while (*count < n && !r->is_timed_out)
-        loop_run(r->loop);
-    CHECK(!r->is_timed_out);
-    timer_free(t);
-}
-
-static void send_frame(struct rig *r, uint32_t stream, uint16_t type, uint16_t flags, const void *payload, size_t len)
-{
-    mutepeer_send(r->peer, (struct proto_header){ (uint32_t)len, stream, type, flags }, payload);
-}
 
 static bool is_taken(const struct rig *r)
 {
@@ -205,20 +116,6 @@ static void discard_input(struct rig *r)
     static char mem[256 * 1024];
     while (read(r->peer, mem, sizeof(mem)) > 0)
         ;
-}
-
-/* The link must have ended because of the guest, with one failed call before. */
-static void check_broken(struct rig *r)
-{
-    wait_for(r, &r->gone, 1);
-    CHECK_INT(r->gone, 1);
-    CHECK_INT(r->failed, 1);
-    CHECK_INT(r->done, 0);
-    CHECK_INT(r->late_calls, 0);
-    CHECK_INT(r->gone_err.code, ERR_UPSTREAM);
-    CHECK_INT(r->call_err.code, ERR_UPSTREAM);
-    CHECK(strstr(r->gone_err.msg, "agent") != NULL);
-    CHECK_INT(guest_ping(r->g, on_done, r), -EPIPE);
 }
 
 TEST(frames_that_no_exec_gets_end_the_link)
@@ -517,16 +414,6 @@ TEST(the_link_may_be_freed_inside_a_callback)
 }
 
 /* --- long replies --- */
-
-static size_t put_entries(uint8_t *mem, const char *name, int n)
-{
-    struct proto_writer w;
-    proto_writer_init(&w, mem, PROTO_PAYLOAD_MAX);
-    for (int i = 0; i < n; i++)
-        proto_put_stat(&w, &(struct proto_stat){ .path = name });
-    CHECK(!w.is_full);
-    return w.len;
-}
 
 TEST(a_list_of_100000_entries_is_taken_and_one_more_is_not)
 {

@@ -99,8 +99,11 @@ static void call(const struct http_client_request *req)
     struct http_client *c = NULL;
     struct err err = ERR_INIT;
     unsigned before = done_count;
+    struct http_client_request ruled = *req;
+    if (!ruled.rule.trust && !ruled.rule.private_hosts)
+        ruled.rule = outgoing_any;
     buf_clear(&got);
-    CHECK_INT(http_client_start(fx.loop, req, &events, NULL, &c, &err), 0);
+    CHECK_INT(http_client_start(fx.loop, &ruled, &events, NULL, &c, &err), 0);
     CHECK_INT(done_count, before);
     LOOPTURN_UNTIL(fx.loop, done_count != before);
     CHECK_INT(done_count, before + 1);
@@ -164,7 +167,8 @@ TEST(a_body_comes_from_a_pipe)
     piped_errno = 0;
     CHECK_INT(pthread_create(&writer, NULL, write_pipe, NULL), 0);
     CHECK_INT(http_client_start(fx.loop,
-                                &(struct http_client_request){ .method = "POST", .url = dead, .body_fd = &ends[0] },
+                                &(struct http_client_request){
+                                    .method = "POST", .url = dead, .body_fd = &ends[0], .rule = outgoing_any },
                                 &events, NULL, &c, NULL),
               0);
     unsigned before = done_count;
@@ -255,25 +259,56 @@ TEST(bad_requests_do_not_start)
     end();
 }
 
+TEST(an_address_that_the_rule_denies_is_not_connected_to)
+{
+    begin();
+    char host[32], by_name[64];
+    snprintf(host, sizeof host, "127.0.0.1:%u", fx.port);
+    snprintf(by_name, sizeof by_name, "http://localhost:%u/p", fx.port);
+    const struct outgoing forbidden[] = {
+        { .private_hosts = host }, /* no trust at all */
+        { .trust = OUTGOING_PUBLIC },
+        { .trust = OUTGOING_PUBLIC, .private_hosts = host, .closed_ports = "1-65535" },
+        { .trust = OUTGOING_OPERATOR, .closed_ports = "*" },
+    };
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++) {
+        call(&(struct http_client_request){ .method = "GET", .url = url("/p"), .rule = forbidden[i] });
+        CHECK_INT(last_err.code, ERR_FORBIDDEN);
+        CHECK(strstr(last_err.msg, "not allowed"));
+    }
+    call(&(struct http_client_request){
+        .method = "POST", .url = url("/p"), .rule = { .trust = OUTGOING_PUBLIC, .private_hosts = host } });
+    CHECK_INT(last_err.code, ERR_NONE);
+    /* The list is about the name that was asked for, not about the address behind it. */
+    call(&(struct http_client_request){
+        .method = "POST", .url = by_name, .rule = { .trust = OUTGOING_PUBLIC, .private_hosts = host } });
+    CHECK_INT(last_err.code, ERR_FORBIDDEN);
+    call(&(struct http_client_request){ .method = "POST", .url = by_name, .rule = outgoing_operator });
+    CHECK_INT(last_err.code, ERR_NONE);
+    end();
+}
+
 TEST(freeing_a_call_at_any_time_is_silent)
 {
     begin();
     struct err err = ERR_INIT;
     for (int turns = 0; turns < 4; turns++) {
         struct http_client *c = NULL;
-        struct http_client_request req = { .method = "GET", .url = url("/hang") };
+        struct http_client_request req = { .method = "GET", .url = url("/hang"), .rule = outgoing_any };
         CHECK_INT(http_client_start(fx.loop, &req, &events, NULL, &c, &err), 0);
         for (int i = 0; i < turns; i++)
             loopturn_ms(fx.loop, 2);
         (void)http_client_free(c);
     }
     struct http_client *named = NULL;
-    struct http_client_request by_name = { .method = "GET", .url = "http://localhost:1/" };
+    struct http_client_request by_name = { .method = "GET", .url = "http://localhost:1/", .rule = outgoing_any };
     CHECK_INT(http_client_start(fx.loop, &by_name, &events, NULL, &named, &err), 0);
     (void)http_client_free(named); /* the lookup runs on its thread, and may be done before a turn has ended */
     frees_in_data = true;
     struct http_client *c = NULL;
-    struct http_client_request req = { .method = "POST", .url = url("/p"), .body = "b", .body_len = 1 };
+    struct http_client_request req = {
+        .method = "POST", .url = url("/p"), .body = "b", .body_len = 1, .rule = outgoing_any
+    };
     CHECK_INT(http_client_start(fx.loop, &req, &events, NULL, &c, &err), 0);
     LOOPTURN_UNTIL(fx.loop, got.len);
     CHECK(got.len);
@@ -295,7 +330,7 @@ static void check_answer(const char *text, enum err_code code, const char *want)
     char address[64];
     snprintf(address, sizeof address, "http://127.0.0.1:%u/", raw.port);
     struct http_client *c = NULL;
-    struct http_client_request req = { .method = "GET", .url = address };
+    struct http_client_request req = { .method = "GET", .url = address, .rule = outgoing_any };
     struct err err = ERR_INIT;
     unsigned before = done_count;
     buf_clear(&got);
@@ -338,6 +373,7 @@ int main(void)
     RUN(names_and_unix_sockets_are_reached);
     RUN(failures_say_what_happened);
     RUN(bad_requests_do_not_start);
+    RUN(an_address_that_the_rule_denies_is_not_connected_to);
     RUN(freeing_a_call_at_any_time_is_silent);
     RUN(answers_of_other_servers_are_understood_or_refused);
     return tap_done();

@@ -267,10 +267,13 @@ TEST(connections_past_the_limit_are_told_and_closed)
 {
     begin();
     int fds[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         fds[i] = fixture_connect(&fx);
-    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == 3);
+        fixture_say(fds[i], HEAD "\r\n");
+        CHECK(fixture_wait(&fx, fds[i], "fine"));
+    }
     CHECK_INT(http_server_connections(fx.server), 3);
+    request_count = 0;
     check_refused("fourth", HEAD "\r\n", 503);
     close(fds[0]);
     LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) < 3);
@@ -278,6 +281,37 @@ TEST(connections_past_the_limit_are_told_and_closed)
     CHECK(fixture_has(&fx, "200 OK"));
     close(fds[1]);
     close(fds[2]);
+    fixture_done(&fx);
+}
+
+TEST(half_a_head_locks_nobody_out)
+{
+    begin_with(60000, 60000, 60000);
+    int known = fixture_connect(&fx), oldest, next;
+    fixture_say(known, HEAD "\r\n");
+    CHECK(fixture_wait(&fx, known, "fine"));
+    oldest = fixture_connect(&fx);
+    fixture_say(oldest, "GET / HT");
+    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == 2);
+    next = fixture_connect(&fx);
+    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == 3);
+    int fourth = fixture_connect(&fx);
+    fixture_say(fourth, HEAD "\r\n");
+    CHECK(fixture_wait(&fx, fourth, "fine"));
+    CHECK(fixture_wait(&fx, oldest, NULL)); /* it had to go */
+    CHECK_INT(http_server_connections(fx.server), 3);
+    buf_clear(&fx.in);
+    fixture_say(next, HEAD "\r\n"); /* who came later is served, and who has sent a request before */
+    CHECK(fixture_wait(&fx, next, "fine"));
+    buf_clear(&fx.in);
+    fixture_say(known, HEAD "\r\n");
+    CHECK(fixture_wait(&fx, known, "fine"));
+    request_count = 0;
+    check_refused("fifth", HEAD "\r\n", 503); /* all three are known now */
+    close(known);
+    close(oldest);
+    close(next);
+    close(fourth);
     fixture_done(&fx);
 }
 
@@ -321,6 +355,7 @@ int main(void)
     RUN(silent_and_idle_connections_are_closed);
     RUN(a_slow_body_is_cut);
     RUN(connections_past_the_limit_are_told_and_closed);
+    RUN(half_a_head_locks_nobody_out);
     RUN(a_client_that_does_not_read_is_cut);
     RUN(running_out_of_descriptors_passes);
     return tap_done();

@@ -114,7 +114,7 @@ static void dial(const char *path)
     char url[64];
     struct err err = ERR_INIT;
     snprintf(url, sizeof url, "ws://127.0.0.1:%u%s", fx.port, path);
-    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .rule = outgoing_any };
     CHECK_INT(ws_dial(fx.loop, &to, &events, &client_side, &client_side.ws, &err), 0);
 }
 

@@ -175,14 +175,14 @@ TEST(pins_keep_layers_until_the_last_owner_is_gone)
     CHECK_INT(image_import(store, path, "pinned", &i, &err), 0);
     CHECK_INT(image_pin(store, i, "sbx_1", &err), 0);
     CHECK_INT(image_pin(store, i, "../evil", &err), -EINVAL);
-    CHECK_INT(image_remove(store, "pinned", &err), 0);
+    CHECK_INT(image_remove(store, NULL, "pinned", &err), 0);
     CHECK(access(i->layers[0], F_OK) == 0);
     CHECK_INT(image_sweep_pins(store, is_alive, (char[]){ "sbx_1" }, &err), 0);
     CHECK(access(i->layers[0], F_OK) == 0);
     CHECK_INT(image_unpin(store, "sbx_1", &err), 0);
     CHECK(access(i->layers[0], F_OK) < 0);
     CHECK_INT(image_pin(store, i, "sbx_2", &err), -ESTALE);
-    CHECK_INT(image_remove(store, "pinned", &err), -ENOENT);
+    CHECK_INT(image_remove(store, NULL, "pinned", &err), -ENOENT);
     CHECK_INT(count_folder(store_dir, "tmp"), 0);
 }
 
@@ -210,11 +210,11 @@ TEST(owners_of_the_same_layers_share_a_pin)
     CHECK(stat_pin("sbx_a").st_ino && stat_pin("sbx_a").st_ino == stat_pin("sbx_b").st_ino);
     CHECK(stat_pin("sbx_a").st_ino != stat_pin("sbx_c").st_ino);
     CHECK_INT(image_pin(store, second, "sbx_a", &err), 0); /* the later one counts, for this owner alone */
-    CHECK_INT(image_remove(store, "first", &err), 0);
+    CHECK_INT(image_remove(store, NULL, "first", &err), 0);
     CHECK(access(first->layers[0], F_OK) == 0);
     CHECK_INT(image_unpin(store, "sbx_b", &err), 0);
     CHECK(access(first->layers[0], F_OK) < 0);
-    CHECK_INT(image_remove(store, "second", &err), 0);
+    CHECK_INT(image_remove(store, NULL, "second", &err), 0);
     CHECK_INT(image_unpin(store, "sbx_c", &err), 0);
     CHECK(access(second->layers[0], F_OK) == 0);
     CHECK_INT(image_sweep_pins(store, is_alive, (char[]){ "nobody" }, &err), 0);
@@ -259,8 +259,8 @@ TEST(presets_come_from_the_host_until_the_store_has_the_name)
     i = image_free(i);
     CHECK_INT(image_resolve(store, "shell", &i, &err), 0);
     CHECK(i && !i->is_host);
-    CHECK_INT(image_remove(store, "shell", &err), 0);
-    CHECK_INT(image_remove(store, "shell", &err), -EINVAL);
+    CHECK_INT(image_remove(store, NULL, "shell", &err), 0);
+    CHECK_INT(image_remove(store, NULL, "shell", &err), -EINVAL);
 }
 
 TEST(another_process_sees_an_import_and_tmp_of_the_dead_is_swept)
@@ -285,7 +285,7 @@ TEST(another_process_sees_an_import_and_tmp_of_the_dead_is_swept)
 
 TEST(lists_by_name)
 {
-    JSON_OWNED list = image_list(store);
+    JSON_OWNED list = image_list(store, NULL);
     CHECK(json_array_size(list) >= 5);
     const char *last = "";
     for (size_t i = 0; i < json_array_size(list); i++) {

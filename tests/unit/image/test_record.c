@@ -41,7 +41,7 @@ static char *old_path(const char *name)
 static char *new_path(const char *name)
 {
     char file[RECORD_FILE];
-    record_file(name, file);
+    record_file("", name, file);
     return xasprintf("%s/images/%s", store_dir, file);
 }
 
@@ -66,7 +66,7 @@ static void expect(const char *name, const char *id)
 
 static size_t count_stored(void)
 {
-    JSON_OWNED list = image_list(store);
+    JSON_OWNED list = image_list(store, NULL);
     size_t n = 0;
     for (size_t i = 0; i < json_array_size(list); i++)
         n += strcmp(json_get_str(json_array_get(list, i), "source", ""), "host") != 0;
@@ -75,9 +75,9 @@ static size_t count_stored(void)
 
 static void empty(void)
 {
-    JSON_OWNED list = image_list(store);
+    JSON_OWNED list = image_list(store, NULL);
     for (size_t i = 0; i < json_array_size(list); i++)
-        (void)image_remove(store, json_get_str(json_array_get(list, i), "name", ""), NULL); /* presets stay */
+        (void)image_remove(store, NULL, json_get_str(json_array_get(list, i), "name", ""), NULL); /* presets stay */
     CHECK_INT(count_stored(), 0);
 }
 

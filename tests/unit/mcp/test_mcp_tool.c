@@ -19,9 +19,10 @@ static void check_params(const char *tool, const char *args, const char *expecte
     struct err err = ERR_INIT;
     JSON_OWNED given = from(args);
     JSON_OWNED params = NULL;
+    JSON_OWNED warnings = NULL;
     const struct mcp_tool *t = mcp_tool_find(tool);
     CHECK(t != NULL);
-    int r = mcp_tool_params(t, given, NOW, &params, &err);
+    int r = mcp_tool_params(t, given, NOW, &params, &warnings, &err);
     CLEANUP(free_p) char *text = r == 0 ? json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS) : xstrdup(err.msg);
     CHECK_STR(text, expected);
 }
@@ -30,7 +31,7 @@ TEST(every_row_describes_itself)
 {
     size_t count = 0;
     for (const struct mcp_tool *t = mcp_tool_rows; t->name; t++, count++) {
-        JSON_OWNED about = mcp_tool_describe(t, true);
+        JSON_OWNED about = mcp_tool_describe(t, MCP_TOOL_FULL);
         CHECK(about != NULL);
         CHECK(mcp_tool_find(t->name) == t); /* no name twice */
         CHECK(strncmp(t->name, "sandbox_", 8) == 0);
@@ -57,6 +58,19 @@ TEST(arguments_become_parameters)
                  "{\"id\":\"s\",\"manager\":\"pip\",\"packages\":[\"a\"]}");
 }
 
+TEST(what_is_ignored_or_changed_is_a_warning)
+{
+    JSON_OWNED given = from("{\"sandboxID\":\"s\",\"sandboxId\":\"s\",\"colour\":1,\"status\":null,\"tail\":-3,"
+                            "\"follow\":true}");
+    JSON_OWNED params = NULL;
+    JSON_OWNED warnings = NULL;
+    CHECK_INT(mcp_tool_params(mcp_tool_find("sandbox_stream_logs"), given, NOW, &params, &warnings, NULL), 0);
+    CLEANUP(free_p) char *text = json_write(warnings, NULL);
+    CHECK_STR(text, "[\"sandboxID: unknown argument; did you mean \\\"sandboxId\\\"?\",\"colour: unknown argument\","
+                    "\"status: unknown argument\",\"follow: unknown argument\","
+                    "\"tail: -3 is not between 0 and 100000\"]");
+}
+
 TEST(bad_arguments_are_named)
 {
     check_params("sandbox_exec", "{\"command\":\"ls\"}", "sandboxId: it is required");
@@ -74,6 +88,7 @@ int main(void)
 {
     RUN(every_row_describes_itself);
     RUN(arguments_become_parameters);
+    RUN(what_is_ignored_or_changed_is_a_warning);
     RUN(bad_arguments_are_named);
     return tap_done();
 }

@@ -18,6 +18,8 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -63,7 +65,8 @@ static int try_rows(void)
     const char *reason, *name;
     for (size_t i = 0; (name = filter_row(i, &want, &reason)); i++) {
         static const char *const conditional[] = { "clone",      "unshare", "personality", "socket",
-                                                   "socketpair", "ioctl",   "setsockopt" };
+                                                   "socketpair", "ioctl",   "mmap",        "setsockopt",
+                                                   "prlimit64",  "shmget",  "setrlimit",   "memfd_create" };
         int is_conditional = 0;
         for (size_t k = 0; k < sizeof conditional / sizeof *conditional; k++)
             is_conditional |= strcmp(name, conditional[k]) == 0;
@@ -284,6 +287,8 @@ static int try_protocols(void)
                           EPROTONOSUPPORT);
         }
     }
+    for (int type = SOCK_RAW + 1; type < 16; type++) /* SCTP and DCCP have types of their own */
+        bad += expect("rare type", socket(type % 2 ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0), EPROTONOSUPPORT);
     bad += expect("TCP", socket(AF_INET, SOCK_STREAM, IPPROTO_TCP), 0);
     bad += expect("UDP", socket(AF_INET6, SOCK_DGRAM, IPPROTO_UDP), 0);
     bad += expect("unix with a protocol", socket(AF_UNIX, SOCK_STREAM, 0), 0);
@@ -311,6 +316,46 @@ static int try_options(void)
 TEST(options_that_lead_to_kernel_cryptography_are_refused)
 {
     CHECK_INT(confined(try_options), 0);
+}
+
+static int try_huge_pages(void)
+{
+    int small = MAP_PRIVATE | MAP_ANONYMOUS, huge = small | MAP_HUGETLB;
+    return expect("huge pages", mmap(NULL, 1 << 21, PROT_READ, huge, -1, 0) == MAP_FAILED ? -1 : 0, EPERM) +
+           expect("huge pages, high bit",
+                  syscall(SYS_mmap, 0L, 1L << 21, (long)PROT_READ, HIGH_BIT | huge | 30L << 26, -1L, 0L), EPERM) +
+           expect("memory file of huge pages", memfd_create("x", MFD_HUGETLB), EPERM) +
+           expect("shared memory of huge pages", shmget(IPC_PRIVATE, 1 << 21, SHM_HUGETLB | IPC_CREAT | 0600), EPERM) +
+           expect("pages", mmap(NULL, 1 << 21, PROT_READ, small, -1, 0) == MAP_FAILED ? -1 : 0, 0) +
+           expect("memory file", memfd_create("x", MFD_CLOEXEC), 0);
+}
+
+TEST(huge_pages_of_the_host_are_not_taken)
+{
+    CHECK_INT(confined(try_huge_pages), 0);
+}
+
+/* The limit of 1 keeps the kernel from starting the host's handler of crashes; 0 would not. */
+static int try_core_limit(void)
+{
+    struct rlimit none = { 0, 0 }, now = { 7, 7 };
+    int bad = expect("setrlimit", setrlimit(RLIMIT_CORE, &none), 0) +
+              expect("the old call", syscall(SYS_setrlimit, HIGH_BIT | RLIMIT_CORE, &none), 0) +
+              expect("prlimit64", syscall(SYS_prlimit64, 0L, HIGH_BIT | RLIMIT_CORE, &none, NULL), 0) +
+              expect("asking", getrlimit(RLIMIT_CORE, &now), 0);
+    struct rlimit files;
+    bad += expect("another limit", getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = 100;
+    bad += expect("another limit", setrlimit(RLIMIT_NOFILE, &files), 0) + (getrlimit(RLIMIT_NOFILE, &files) < 0);
+    return bad + (now.rlim_cur != 1 || now.rlim_max != 1 || files.rlim_cur != 100);
+}
+
+TEST(the_limit_of_core_dumps_stays)
+{
+    struct rlimit one = { 1, 1 };
+    if (setrlimit(RLIMIT_CORE, &one) < 0)
+        return; /* started with a limit of 0, which only root can raise */
+    CHECK_INT(confined(try_core_limit), 0);
 }
 
 static int try_namespace_requests(void)
@@ -347,6 +392,8 @@ int main(void)
     RUN(inet_sockets_speak_only_tcp_udp_and_icmp);
     RUN(options_that_lead_to_kernel_cryptography_are_refused);
     RUN(namespaces_are_not_handed_out_by_ioctl);
+    RUN(huge_pages_of_the_host_are_not_taken);
+    RUN(the_limit_of_core_dumps_stays);
     RUN(ordinary_programs_live_under_it);
     RUN(other_entries_and_newer_calls_do_not_exist);
     RUN(a_second_install_and_no_new_privs_hold);

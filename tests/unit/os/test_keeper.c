@@ -52,8 +52,19 @@ static int ended_with(struct started *s)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+static const char *const kept[] = { KEEPER_KEPT, "KEPT_HERE", "ALL_OF_*", NULL };
+static const struct keeper_job with_environment = { .args = { "--environment", "x" }, .kept = kept };
+
+static int tell_environment(void)
+{
+    char said[32];
+    (void)snprintf(said, sizeof(said), "%s %s", getenv("KEPT_HERE") && getenv("ALL_OF_IT") ? getenv("KEPT_HERE") : "-",
+                   getenv("III_AUTH_TOKEN") || getenv("KEPT_HERE_NOT") ? "leaked" : "closed");
+    return run_as_job(said);
+}
+
 static const struct keeper_job jobs[] = { { .args = { "--job", "first" } },
-                                          { .args = { "--job", "second" }, .is_many = true, .is_bare = true },
+                                          { .args = { "--job", "second" }, .is_many = true },
                                           { .args = { NULL, "--job" } } }; /* one that is not wanted here */
 
 TEST(jobs_are_our_children_and_outlive_the_keeper)
@@ -75,6 +86,23 @@ TEST(jobs_are_our_children_and_outlive_the_keeper)
     b.sock = NO_FD;
     CHECK_INT(ended_with(&b), 0);
     CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD); /* the keeper was waited for as well */
+}
+
+TEST(a_job_gets_the_variables_that_it_needs)
+{
+    struct keeper *k = NULL;
+    struct started a;
+    (void)setenv("KEPT_HERE", "yes", 1);
+    (void)setenv("ALL_OF_IT", "", 1);
+    (void)setenv("KEPT_HERE_NOT", "secret", 1);
+    (void)setenv("III_AUTH_TOKEN", "secret", 1);
+    CHECK_INT(keeper_new(&with_environment, 1, &k, NULL), 0);
+    CHECK_INT(start(k, 0, &a), 0);
+    CHECK_STR(a.said, "yes closed");
+    close_fd_p(&a.sock);
+    a.sock = NO_FD;
+    CHECK_INT(ended_with(&a), 0);
+    keeper_free(k);
 }
 
 TEST(one_process_for_each_job)
@@ -144,7 +172,10 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--job") == 0)
         return run_as_job(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "--environment") == 0)
+        return tell_environment();
     RUN(jobs_are_our_children_and_outlive_the_keeper);
+    RUN(a_job_gets_the_variables_that_it_needs);
     RUN(one_process_for_each_job);
     RUN(several_processes_of_a_job_that_may_be_many);
     RUN(a_job_that_is_not_on_the_list_ends_the_keeper);

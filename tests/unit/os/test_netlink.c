@@ -39,7 +39,11 @@ TEST(links_and_addresses)
     CHECK_INT(netlink_no_inet6(fd, index), 0);
     CHECK_INT(netlink_address(fd, index, 0x0a000001, 24), 0);
     CHECK_INT(netlink_up(fd, index, 0), 0);
-    CHECK_INT(netlink_default_route(fd, index), 0);
+    const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+    CHECK_INT(netlink_neighbour(fd, index, 0x64600001, mac), 0);
+    CHECK_INT(netlink_neighbour(fd, index, 0x64600001, mac), 0);
+    CHECK_INT(netlink_neighbour(fd, 9999, 0x64600001, mac), -ENODEV);
+    CHECK_INT(netlink_default_route(fd, index, 0x64600001), 0); /* in no network of ours */
     CHECK_INT(netlink_delete(fd, index), 0);
     CHECK_INT(netlink_delete(fd, index), -ENODEV);
     CHECK_INT(netlink_index("br0"), -ENODEV);

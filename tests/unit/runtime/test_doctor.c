@@ -93,12 +93,23 @@ static int check_rows(const json_t *list)
 
 TEST(every_row_says_what_it_found_and_the_way_out)
 {
-    JSON_OWNED list = native_doctor(data_dir);
+    JSON_OWNED list = native_doctor(data_dir, 1, 16);
     CHECK(json_is_array(list));
     CHECK_INT(check_rows(list), 0);
     CHECK_INT(json_get_bool(row_of(list, "root"), "ok", false), geteuid() == 0);
     CHECK(json_get_bool(row_of(list, "kernel"), "ok", false));
     CHECK(json_get_bool(row_of(list, "seccomp"), "ok", false));
+}
+
+TEST(maxima_of_the_kernel_that_are_too_low_are_named)
+{
+    JSON_OWNED few = native_doctor(data_dir, 1, 16);
+    JSON_OWNED many = native_doctor(data_dir, 100000, 65536); /* more processes than any kernel has numbers for */
+    CHECK(json_get_bool(row_of(few, "kernel maxima"), "ok", false) || geteuid() != 0);
+    const char *low = json_get_str(row_of(many, "kernel maxima"), "detail", "");
+    CHECK(!json_get_bool(row_of(many, "kernel maxima"), "ok", true));
+    CHECK(strstr(low, "kernel.pid_max is ") && strstr(low, "needs 6553604096"));
+    CHECK(!json_get_bool(row_of(many, "kernel maxima"), "required", true));
 }
 
 TEST(nothing_is_left_behind)
@@ -110,7 +121,7 @@ TEST(nothing_is_left_behind)
 
 TEST(a_missing_data_folder_is_named)
 {
-    JSON_OWNED list = native_doctor("/nonexistent/iii");
+    JSON_OWNED list = native_doctor("/nonexistent/iii", 50, 256);
     const json_t *row = row_of(list, "data folder");
     CHECK(!json_get_bool(row, "ok", true));
     CHECK(strstr(json_get_str(row, "detail", ""), "/nonexistent/iii") != NULL);
@@ -128,7 +139,7 @@ TEST(an_ordinary_user_gets_all_rows_too)
         if (setgid(65534) < 0 || setuid(65534) < 0 || !mkdtemp(own))
             _exit(99);
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else /proc/self stays root's after giving up root */
-        json_t *list = native_doctor(own);
+        json_t *list = native_doctor(own, 50, 256);
         int bad = check_rows(list);
         bad += !json_get_bool(row_of(list, "overlayfs in a user namespace"), "required", false);
         bad += json_get_bool(row_of(list, "idmapped mounts"), "required", true);
@@ -150,6 +161,7 @@ int main(void)
         return 1;
     }
     RUN(every_row_says_what_it_found_and_the_way_out);
+    RUN(maxima_of_the_kernel_that_are_too_low_are_named);
     RUN(nothing_is_left_behind);
     RUN(a_missing_data_folder_is_named);
     if (geteuid() == 0)

@@ -16,7 +16,7 @@ static struct wire_request *good(uint32_t op)
     u.q.op = op;
     if (op != WIRE_CREATE && op < WIRE_VOLUME_REMOVE)
         snprintf(u.q.name, sizeof(u.q.name), "0123456789abcdef");
-    if (op == WIRE_CREATE || op == WIRE_ADOPT)
+    if (op == WIRE_CREATE || op == WIRE_ADOPT || op == WIRE_HALT)
         snprintf(u.q.id, sizeof(u.q.id), "sbx_1");
     snprintf(u.q.hostname, sizeof(u.q.hostname), "h");
     snprintf(u.q.workdir, sizeof(u.q.workdir), "/w");
@@ -25,7 +25,11 @@ static struct wire_request *good(uint32_t op)
         u.q.nofile = 1024;
         u.q.shm_mb = 64;
     }
-    if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_EGRESS_REDIRECT && op != WIRE_MEASURE)
+    if (op == WIRE_GROW) {
+        u.q.disk_mb = 64;
+        u.q.inodes = 4096;
+    }
+    if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_EGRESS_REDIRECT && op != WIRE_MEASURE && op != WIRE_HALT)
         snprintf(u.q.object, sizeof(u.q.object), "vol_1");
     if (op == WIRE_NET_JOIN || op == WIRE_NET_LEAVE) {
         u.q.address = 0x0a400002;
@@ -68,6 +72,22 @@ TEST(limits)
     good(WIRE_PAUSE)->disk_mb = 100;
     CHECK_INT(check(), -EBADMSG);
     good(WIRE_ADOPT)->nofile = 100;
+    CHECK_INT(check(), -EBADMSG);
+}
+
+TEST(growing_a_disk)
+{
+    good(WIRE_GROW);
+    CHECK_INT(check(), 0);
+    good(WIRE_GROW)->disk_mb = 0;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_GROW)->inodes = 0;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_GROW)->inodes = WIRE_INODES + 1;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_GROW)->disk_mb = WIRE_DISK_MB + 1;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_GROW)->shm_mb = 64;
     CHECK_INT(check(), -EBADMSG);
 }
 
@@ -149,6 +169,26 @@ TEST(texts_end_and_name_nothing_strange)
     CHECK_INT(check(), -EBADMSG);
 }
 
+TEST(kept_files_are_named_by_folder_and_id)
+{
+    good(WIRE_CREATE)->is_kept = 1;
+    CHECK_INT(check(), -EBADMSG); /* where were they last? */
+    snprintf(u.q.name, sizeof(u.q.name), "0123456789abcdef");
+    CHECK_INT(check(), 0);
+    u.q.is_kept = 0;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_SWEEP)->is_kept = 1;
+    CHECK_INT(check(), 0);
+    good(WIRE_PAUSE)->is_kept = 1;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_HALT)->id[0] = '\0';
+    CHECK_INT(check(), -EBADMSG);
+    snprintf(good(WIRE_DESTROY)->id, IDENT_MAX, "sbx_1");
+    CHECK_INT(check(), 0);
+    u.q.id[0] = '/';
+    CHECK_INT(check(), -EBADMSG);
+}
+
 TEST(names_and_ids)
 {
     static const char *const bad_names[] = { "", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF",
@@ -167,8 +207,10 @@ int main(void)
     RUN(good_requests_pass);
     RUN(sizes_and_versions);
     RUN(limits);
+    RUN(growing_a_disk);
     RUN(volumes_and_networks);
     RUN(texts_end_and_name_nothing_strange);
+    RUN(kept_files_are_named_by_folder_and_id);
     RUN(names_and_ids);
     return tap_done();
 }

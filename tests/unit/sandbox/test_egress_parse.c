@@ -65,18 +65,41 @@ TEST(refusing)
     CHECK_INT(m[3] & 15, 3);
 }
 
-TEST(http_names)
+TEST(first_bytes)
 {
-    char name[EGRESS_POLICY_NAME];
-    const char *good = "GET / HTTP/1.1\r\nAccept: x\r\nhOsT:  Web.Test:8080\r\n\r\n";
-    CHECK_INT(egress_parse_http_name((const uint8_t *)good, strlen(good), name), 1);
-    CHECK(strcmp(name, "web.test") == 0);
-    for (size_t n = 0; n < strlen(good) - 4; n++)
-        CHECK_INT(egress_parse_http_name((const uint8_t *)good, n, name), 0);
-    const char *none = "GET / HTTP/1.1\r\nAccept: x\r\n\r\nHost: late\r\n";
-    CHECK_INT(egress_parse_http_name((const uint8_t *)none, strlen(none), name), -EBADMSG);
-    const char *empty = "GET / HTTP/1.1\r\nHost:\r\n\r\n";
-    CHECK_INT(egress_parse_http_name((const uint8_t *)empty, strlen(empty), name), -EBADMSG);
+    static const struct {
+        const char *text;
+        enum egress_parse_kind kind;
+    } rows[] = { { "", EGRESS_PARSE_NONE },
+                 { "\x16\x03", EGRESS_PARSE_TLS },
+                 { "GET / HTTP/1.1\r\n", EGRESS_PARSE_HTTP },
+                 { "FOO / HTTP/1", EGRESS_PARSE_HTTP },
+                 { "\r\n\r\nGET / HTTP/1.1\r\n", EGRESS_PARSE_HTTP },
+                 { "PRI * HTTP/2.0\r\n\r\nSM", EGRESS_PARSE_HTTP },
+                 { "GET /", EGRESS_PARSE_TEXT },
+                 { "\r\n", EGRESS_PARSE_TEXT },
+                 { "GET /\r\n", EGRESS_PARSE_OTHER },
+                 { "SSH-2.0-x\r\n", EGRESS_PARSE_OTHER },
+                 { "EHLO x\r\nGET / HTTP/1.1\r\n", EGRESS_PARSE_OTHER },
+                 { "GET \x01 HTTP/1.1", EGRESS_PARSE_OTHER },
+                 { "\x03\x2a", EGRESS_PARSE_OTHER } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        CHECK_INT(egress_parse_kind((const uint8_t *)rows[i].text, strlen(rows[i].text)), rows[i].kind);
+}
+
+TEST(hosts)
+{
+    char name[EGRESS_POLICY_NAME], big[EGRESS_POLICY_NAME + 2];
+    CHECK_INT(egress_parse_host("Web.Test:8080", name), 0);
+    CHECK_STR(name, "web.test");
+    CHECK_INT(egress_parse_host("web.test.", name), 0);
+    CHECK_STR(name, "web.test");
+    memset(big, 'a', sizeof(big));
+    big[sizeof(big) - 1] = '\0';
+    static const char *const bad[] = { "", ":80", ".", "a b", "a\x80" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK_INT(egress_parse_host(bad[i], name), -EBADMSG);
+    CHECK_INT(egress_parse_host(big, name), -EBADMSG);
 }
 
 static size_t handshake(uint8_t *out, const char *server)
@@ -128,7 +151,8 @@ int main(void)
     RUN(a_query_and_its_reply);
     RUN(odd_queries);
     RUN(refusing);
-    RUN(http_names);
+    RUN(first_bytes);
+    RUN(hosts);
     RUN(tls_names);
     return tap_done();
 }

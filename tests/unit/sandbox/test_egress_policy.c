@@ -89,13 +89,16 @@ TEST(names)
         "{\"action\":\"allow\",\"domain\":\"*.Example.org\"},{\"action\":\"allow\",\"domain\":\"one.test.\"}]}";
     uint32_t a = address(198, 51, 100, 7);
     struct err err = ERR_INIT;
-    CHECK_INT(judge(text, a, 1, "www.example.org"), EGRESS_POLICY_NAMED);
-    CHECK_INT(judge(text, a, 1, "a.b.example.org"), EGRESS_POLICY_NAMED);
-    CHECK_INT(judge(text, a, 1, "bad.example.org"), EGRESS_POLICY_DENY);
-    CHECK_INT(judge(text, a, 1, "example.org"), EGRESS_POLICY_DENY);
-    CHECK_INT(judge(text, a, 1, "notexample.org"), EGRESS_POLICY_DENY);
-    CHECK_INT(judge(text, a, 1, "one.test"), EGRESS_POLICY_NAMED);
-    CHECK_INT(judge(text, a, 1, NULL), EGRESS_POLICY_DENY);
+    CHECK_INT(judge(text, a, 443, "www.example.org"), EGRESS_POLICY_NAMED);
+    CHECK_INT(judge(text, a, 443, "a.b.example.org"), EGRESS_POLICY_NAMED);
+    CHECK_INT(judge(text, a, 443, "bad.example.org"), EGRESS_POLICY_DENY);
+    CHECK_INT(judge(text, a, 443, "example.org"), EGRESS_POLICY_DENY);
+    CHECK_INT(judge(text, a, 443, "notexample.org"), EGRESS_POLICY_DENY);
+    CHECK_INT(judge(text, a, 443, "one.test"), EGRESS_POLICY_NAMED);
+    CHECK_INT(judge(text, a, 443, NULL), EGRESS_POLICY_DENY);
+    CHECK_INT(judge(text, a, 80, "one.test"), EGRESS_POLICY_NAMED);
+    CHECK_INT(judge(text, a, 8443, "one.test"), EGRESS_POLICY_DENY); /* without ports: 80 and 443 */
+    CHECK_INT(judge("{\"rules\":[{\"action\":\"deny\",\"domain\":\"x.y\"}]}", a, 8443, "x.y"), EGRESS_POLICY_DENY);
     CLEANUP(egress_policy_free_p) struct egress_policy *p = make(text, &err);
     CHECK(egress_policy_may_resolve(p, "www.example.org") && egress_policy_may_resolve(p, "one.test"));
     CHECK(!egress_policy_may_resolve(p, "bad.example.org") && !egress_policy_may_resolve(p, "two.test"));

@@ -34,7 +34,8 @@ static void check_writes(const struct sandbox_config *c, const char *text)
 #define RECORD                                                                                                    \
     "{\"image\":\"python\",\"name\":\"n\",\"network\":true,\"env\":{\"A\":\"1\"},\"metadata\":{\"k\":\"v\"},"     \
     "\"entrypoint\":[\"sleep\",\"9\"],\"timeout\":3600,\"memory\":512,\"cpu\":1.5,\"diskMb\":32,\"inodes\":2048," \
-    "\"pids\":256,\"openFiles\":65536,\"shmMb\":256,\"netMbps\":10,\"workdir\":\"/workspace\"}"
+    "\"pids\":256,\"openFiles\":65536,\"shmMb\":256,\"netMbps\":10,\"seccomp\":\"default\",\"workdir\":\"/"       \
+    "workspace\"}"
 
 TEST(a_record_is_written_as_it_was_read)
 {
@@ -97,8 +98,10 @@ TEST(what_is_not_given_is_the_operators_default)
     settings_init(&set);
     SANDBOX_CONFIG_OWNED c = config_of("{\"image\":\"python\",\"backend\":\"native\"}");
     sandbox_config_settle(&c, &set, "/srv");
-    check_writes(&c, "{\"image\":\"python\",\"timeout\":3600,\"memory\":512,\"cpu\":1.0,\"diskMb\":0,\"inodes\":0,"
-                     "\"pids\":256,\"openFiles\":65536,\"shmMb\":256,\"netMbps\":0,\"workdir\":\"/srv\"}");
+    check_writes(
+        &c,
+        "{\"image\":\"python\",\"timeout\":3600,\"memory\":512,\"cpu\":1.0,\"diskMb\":0,\"inodes\":0,"
+        "\"pids\":256,\"openFiles\":65536,\"shmMb\":256,\"netMbps\":0,\"seccomp\":\"default\",\"workdir\":\"/srv\"}");
     set.default_timeout_s = 61;
     set.default_memory_mb = 65;
     set.default_cpu = 2;
@@ -110,7 +113,7 @@ TEST(what_is_not_given_is_the_operators_default)
     SANDBOX_CONFIG_OWNED other = config_of("{\"diskMb\":0,\"workdir\":\"/own\"}"); /* 0 does not beat the default */
     sandbox_config_settle(&other, &set, "/srv");
     check_writes(&other, "{\"timeout\":61,\"memory\":65,\"cpu\":2.0,\"diskMb\":100,\"inodes\":6400,\"pids\":17,"
-                         "\"openFiles\":65,\"shmMb\":2,\"netMbps\":3,\"workdir\":\"/own\"}");
+                         "\"openFiles\":65,\"shmMb\":2,\"netMbps\":3,\"seccomp\":\"default\",\"workdir\":\"/own\"}");
     sandbox_config_settle(&other, &set, "/elsewhere"); /* again changes nothing: clones and restores do it */
     CHECK_INT(other.inodes, 6400);
     CHECK_STR(other.workdir, "/own");
@@ -125,7 +128,7 @@ TEST(every_number_is_moved_into_its_bounds)
                                          "\"pids\":15,\"openFiles\":63,\"shmMb\":0,\"netMbps\":0}");
     sandbox_config_settle(&low, &set, "/w");
     check_writes(&low, "{\"timeout\":60,\"memory\":64,\"cpu\":0.5,\"diskMb\":16,\"inodes\":1024,\"pids\":16,"
-                       "\"openFiles\":64,\"shmMb\":1,\"netMbps\":0,\"workdir\":\"/w\"}");
+                       "\"openFiles\":64,\"shmMb\":1,\"netMbps\":0,\"seccomp\":\"default\",\"workdir\":\"/w\"}");
     set.max_memory_mb = 4096; /* else this host decides */
     set.max_cpus = 4;
     SANDBOX_CONFIG_OWNED high =
@@ -133,7 +136,8 @@ TEST(every_number_is_moved_into_its_bounds)
                   "\"pids\":4097,\"openFiles\":1048577,\"shmMb\":4097,\"netMbps\":1000}");
     sandbox_config_settle(&high, &set, "/w");
     check_writes(&high, "{\"timeout\":86400,\"memory\":4096,\"cpu\":4.0,\"diskMb\":102400,\"inodes\":26214400,"
-                        "\"pids\":4096,\"openFiles\":1048576,\"shmMb\":4096,\"netMbps\":1000,\"workdir\":\"/w\"}");
+                        "\"pids\":4096,\"openFiles\":1048576,\"shmMb\":4096,\"netMbps\":1000,\"seccomp\":\"default\","
+                        "\"workdir\":\"/w\"}");
     set.max_net_mbps = 100; /* a maximum also holds for who asks for none */
     SANDBOX_CONFIG_OWNED fast = config_of("{\"netMbps\":101}"), any = config_of("{\"netMbps\":0}");
     sandbox_config_settle(&fast, &set, "/w");
@@ -146,8 +150,41 @@ TEST(every_number_is_moved_into_its_bounds)
     settings_done(&set);
 }
 
+/* Compact text of the warnings, or "none". */
+static void check_bound(const char *text, const struct settings *set, const char *expected)
+{
+    SANDBOX_CONFIG_OWNED c = config_of(text);
+    JSON_OWNED warnings = NULL;
+    sandbox_config_bound(&c, set, &warnings);
+    CLEANUP(free_p) char *got = warnings ? json_write(warnings, NULL) : xstrdup("none");
+    CHECK_STR(got, expected);
+    CHECK(c.idle_timeout_s <= set->max_timeout_s);
+}
+
+TEST(what_is_not_possible_is_a_warning)
+{
+    struct settings set;
+    settings_init(&set);
+    set.max_memory_mb = 4096;
+    check_bound("{\"image\":\"x\",\"memory\":4096,\"cpu\":0.5,\"timeout\":60,\"diskMb\":0,\"netMbps\":1000000}", &set,
+                "none");
+    check_bound("{\"memory\":4097,\"idleTimeout\":86401}", &set,
+                "[\"memory: 4097 is out of range, the nearest possible value is 4096 (64 to III_MAX_MEMORY)\","
+                "\"idleTimeout: 86401 is out of range, the nearest possible value is 86400 (1 to III_MAX_TIMEOUT)\"]");
+    check_bound(
+        "{\"inodes\":5000,\"netMbps\":1000001}", &set,
+        "[\"inodes: 5000 is out of range, the nearest possible value is 0 (1024 to 256 for each MB of diskMb)\","
+        "\"netMbps: 1000001 is out of range, the nearest possible value is 1000000 (1 to III_MAX_NET_MBPS)\"]");
+    set.default_disk_mb = 100;
+    check_bound("{\"diskMb\":0}", &set,
+                "[\"diskMb: 0 is out of range, the nearest possible value is 100 (III_DEFAULT_DISK, or 16 to "
+                "III_MAX_DISK)\"]");
+    settings_done(&set);
+}
+
 int main(void)
 {
+    RUN(what_is_not_possible_is_a_warning);
     RUN(a_record_is_written_as_it_was_read);
     RUN(a_record_of_before_a_member_existed_does_not_get_it);
     RUN(a_wrong_type_null_and_an_unknown_member_count_as_absent);

@@ -45,6 +45,39 @@ TEST(a_secret_is_kept_as_its_digest)
     token_file_done(&f);
 }
 
+TEST(a_scope_is_kept_and_a_damaged_one_is_refused)
+{
+    static const char *const damaged[] = {
+        "\"sandbox\":\"sbx_1\"",   "\"sandbox\":\"none\"",
+        "\"operations\":[]",       "\"operations\":[\"a,b\"]",
+        "\"operations\":[\"\"]",   "\"operations\":[1]",
+        "\"operations\":\"exec\"", "\"operations\":[\"0123456789012345678901234567890123456789x\"]",
+    };
+    CLEANUP(free_p) char *dir = new_dir();
+    char secret[TOKEN_FILE_SECRET_MAX];
+    struct token_file f = TOKEN_FILE_INIT;
+    struct err err = ERR_INIT;
+    struct token_file_token t = { 0 };
+    JSON_OWNED words = json_pack("[s, s]", "exec", "fs::read");
+    struct token_file_wish wish = { .name = "a", .sandbox = "sbx_0123456789abcdef01234567", .operations = words };
+    CHECK_INT(token_file_create(dir, &wish, &t, secret, &err), 0);
+    CHECK_INT(token_file_read(dir, &f, NULL, &err), 0);
+    CHECK_STR(f.rows[0].sandbox, wish.sandbox);
+    CHECK_STR(f.rows[0].operations, "exec,fs::read");
+    CHECK_STR(f.rows[0].tenant, "");
+    token_file_done(&f);
+    wish.role = "admin";
+    CHECK_INT(token_file_create(dir, &wish, &t, secret, &err), -EINVAL);
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
+        CLEANUP(free_p)
+        char *text = xasprintf(
+            "{\"version\":1,\"tokens\":[{\"id\":\"tok_0123456789abcdef01234567\",\"name\":\"a\",\"role\":\"user\","
+            "\"tenant\":\"t\",\"hash\":\"%064d\",\"revoked\":0,%s}]}",
+            0, damaged[i]);
+        CHECK_INT(token_file_parse(text, strlen(text), &f, &err), -EINVAL);
+    }
+}
+
 TEST(the_stamp_tells_one_state_from_the_next)
 {
     CLEANUP(free_p) char *dir = new_dir();
@@ -119,6 +152,7 @@ int main(void)
     if (!mkdtemp(folder))
         return 1;
     RUN(a_secret_is_kept_as_its_digest);
+    RUN(a_scope_is_kept_and_a_damaged_one_is_refused);
     RUN(the_stamp_tells_one_state_from_the_next);
     RUN(rotation_and_revocation);
     RUN(what_is_no_secret);

@@ -49,12 +49,62 @@ int iii_sandbox_resume(const iii_sandbox *sandbox, struct iii_sandbox_info **ret
     return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
 }
 
+int iii_sandbox_stop(const iii_sandbox *sandbox, const struct iii_sandbox_stop_options *options,
+                     struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/stop", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_sandbox_stop_options, options);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
+int iii_sandbox_start(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/start", iii_sandbox_id(sandbox), NULL);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
+int iii_sandbox_restart(const iii_sandbox *sandbox, const struct iii_sandbox_restart_options *options,
+                        struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/restart", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_sandbox_restart_options, options);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
+int iii_sandbox_hibernate(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/hibernate", iii_sandbox_id(sandbox), NULL);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
+int iii_sandbox_policy(const iii_sandbox *sandbox, const struct iii_sandbox_policy_options *options,
+                       struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/policy", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_sandbox_policy_options, options);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
 int iii_sandbox_renew(const iii_sandbox *sandbox, int64_t expires_at, struct iii_sandbox_info **ret,
                       struct iii_error *err)
 {
     struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
     iii_call_path(&c, "/sandbox/sandboxes/{id}/renew", iii_sandbox_id(sandbox), NULL);
     iii_call_integer(&c, "expiresAt", IN_BODY, expires_at);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
+int iii_sandbox_resize(const iii_sandbox *sandbox, const struct iii_sandbox_resize_options *options,
+                       struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/limits", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_sandbox_resize_options, options);
     return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
 }
 
@@ -359,6 +409,32 @@ int iii_fs_chmod(const iii_sandbox *sandbox, const char *path, const char *mode,
     return iii_call_run(&c, &iii_type_success, (void **)ret, err);
 }
 
+int iii_fs_watch(const iii_sandbox *sandbox, const struct iii_fs_watch_options *options, iii_file_event_fn *on_event,
+                 void *arg, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/files/watch", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_fs_watch_options, options);
+    return iii_call_stream(&c, &iii_type_file_event, (iii_event_fn *)on_event, arg, err);
+}
+
+int iii_fs_sign(const iii_sandbox *sandbox, const char *path, const struct iii_fs_sign_options *options,
+                struct iii_file_url **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/files/sign", iii_sandbox_id(sandbox), NULL);
+    iii_call_text(&c, "path", IN_BODY, path);
+    iii_call_options(&c, &iii_type_fs_sign_options, options);
+    return iii_call_run(&c, &iii_type_file_url, (void **)ret, err);
+}
+
+int iii_link_rotate(iii_client *client, struct iii_success **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", 0);
+    iii_call_path(&c, "/sandbox/links/rotate", NULL);
+    return iii_call_run(&c, &iii_type_success, (void **)ret, err);
+}
+
 int iii_env_get(const iii_sandbox *sandbox, const char *key, struct iii_env_value **ret, struct iii_error *err)
 {
     struct call c = iii_call(iii_sandbox_client(sandbox), "POST", CALL_SAFE);
@@ -562,6 +638,14 @@ int iii_image_pull_events(iii_client *client, const char *image, iii_image_event
     iii_call_path(&c, "/sandbox/images/pull", NULL);
     iii_call_text(&c, "image", IN_BODY, image);
     return iii_call_stream(&c, &iii_type_image_event, (iii_event_fn *)on_event, arg, err);
+}
+
+int iii_image_verify(iii_client *client, const char *name, struct iii_image_verification **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/images/verify", NULL);
+    iii_call_text(&c, "name", IN_QUERY, name);
+    return iii_call_run(&c, &iii_type_image_verification, (void **)ret, err);
 }
 
 int iii_image_delete(iii_client *client, const char *name, struct iii_deleted **ret, struct iii_error *err)
@@ -792,6 +876,16 @@ int iii_port_unexpose(const iii_sandbox *sandbox, int64_t container_port, struct
     return iii_call_run(&c, &iii_type_port_removed, (void **)ret, err);
 }
 
+int iii_preview_open(const iii_sandbox *sandbox, int64_t port, const struct iii_preview_open_options *options,
+                     struct iii_preview **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/preview", iii_sandbox_id(sandbox), NULL);
+    iii_call_integer(&c, "port", IN_BODY, port);
+    iii_call_options(&c, &iii_type_preview_open_options, options);
+    return iii_call_run(&c, &iii_type_preview, (void **)ret, err);
+}
+
 int iii_proxy_request(const iii_sandbox *sandbox, int64_t port, const struct iii_proxy_request_options *options,
                       struct iii_proxy_reply **ret, struct iii_error *err)
 {
@@ -873,6 +967,37 @@ int iii_token_rotate(iii_client *client, const char *token_id, struct iii_token 
     struct call c = iii_call(client, "POST", 0);
     iii_call_path(&c, "/sandbox/tokens/{tokenId}/rotate", token_id, NULL);
     return iii_call_run(&c, &iii_type_token, (void **)ret, err);
+}
+
+int iii_ssh_key_add(iii_client *client, const char *public_key, const struct iii_ssh_key_add_options *options,
+                    struct iii_ssh_key **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", 0);
+    iii_call_path(&c, "/sandbox/ssh/keys", NULL);
+    iii_call_text(&c, "publicKey", IN_BODY, public_key);
+    iii_call_options(&c, &iii_type_ssh_key_add_options, options);
+    return iii_call_run(&c, &iii_type_ssh_key, (void **)ret, err);
+}
+
+int iii_ssh_key_list(iii_client *client, struct iii_ssh_key_list **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/ssh/keys", NULL);
+    return iii_call_run(&c, &iii_type_ssh_key_list, (void **)ret, err);
+}
+
+int iii_ssh_key_delete(iii_client *client, const char *key_id, struct iii_deleted **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "DELETE", 0);
+    iii_call_path(&c, "/sandbox/ssh/keys/{keyId}", key_id, NULL);
+    return iii_call_run(&c, &iii_type_deleted, (void **)ret, err);
+}
+
+int iii_ssh_info(iii_client *client, struct iii_ssh_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/ssh", NULL);
+    return iii_call_run(&c, &iii_type_ssh_info, (void **)ret, err);
 }
 
 int iii_event_history(iii_client *client, const struct iii_event_history_options *options, struct iii_event_page **ret,
@@ -980,6 +1105,92 @@ int iii_alert_history(const iii_sandbox *sandbox, const struct iii_alert_history
     iii_call_path(&c, "/sandbox/sandboxes/{id}/alerts/history", iii_sandbox_id(sandbox), NULL);
     iii_call_options(&c, &iii_type_alert_history_options, options);
     return iii_call_run(&c, &iii_type_alert_event_page, (void **)ret, err);
+}
+
+int iii_webhook_create(iii_client *client, const char *url, const struct iii_webhook_create_options *options,
+                       struct iii_webhook **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", 0);
+    iii_call_path(&c, "/sandbox/webhooks", NULL);
+    iii_call_text(&c, "url", IN_BODY, url);
+    iii_call_options(&c, &iii_type_webhook_create_options, options);
+    return iii_call_run(&c, &iii_type_webhook, (void **)ret, err);
+}
+
+int iii_webhook_list(iii_client *client, const struct iii_webhook_list_options *options, struct iii_webhook_list **ret,
+                     struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/webhooks", NULL);
+    iii_call_options(&c, &iii_type_webhook_list_options, options);
+    return iii_call_run(&c, &iii_type_webhook_list, (void **)ret, err);
+}
+
+int iii_webhook_get(iii_client *client, const char *webhook_id, struct iii_webhook **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}", webhook_id, NULL);
+    return iii_call_run(&c, &iii_type_webhook, (void **)ret, err);
+}
+
+int iii_webhook_update(iii_client *client, const char *webhook_id, const struct iii_webhook_update_options *options,
+                       struct iii_webhook **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "PUT", 0);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}", webhook_id, NULL);
+    iii_call_options(&c, &iii_type_webhook_update_options, options);
+    return iii_call_run(&c, &iii_type_webhook, (void **)ret, err);
+}
+
+int iii_webhook_delete(iii_client *client, const char *webhook_id, struct iii_deleted **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "DELETE", 0);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}", webhook_id, NULL);
+    return iii_call_run(&c, &iii_type_deleted, (void **)ret, err);
+}
+
+int iii_webhook_test(iii_client *client, const char *webhook_id, struct iii_webhook_test **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}/test", webhook_id, NULL);
+    return iii_call_run(&c, &iii_type_webhook_test, (void **)ret, err);
+}
+
+int iii_webhook_rotate(iii_client *client, const char *webhook_id, const struct iii_webhook_rotate_options *options,
+                       struct iii_webhook **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", 0);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}/rotate", webhook_id, NULL);
+    iii_call_options(&c, &iii_type_webhook_rotate_options, options);
+    return iii_call_run(&c, &iii_type_webhook, (void **)ret, err);
+}
+
+int iii_webhook_deliveries(iii_client *client, const char *webhook_id,
+                           const struct iii_webhook_deliveries_options *options, struct iii_webhook_delivery_page **ret,
+                           struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}/deliveries", webhook_id, NULL);
+    iii_call_options(&c, &iii_type_webhook_deliveries_options, options);
+    return iii_call_run(&c, &iii_type_webhook_delivery_page, (void **)ret, err);
+}
+
+int iii_webhook_purge(iii_client *client, const char *webhook_id, const struct iii_webhook_purge_options *options,
+                      struct iii_webhook_purged **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "DELETE", 0);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}/deliveries", webhook_id, NULL);
+    iii_call_options(&c, &iii_type_webhook_purge_options, options);
+    return iii_call_run(&c, &iii_type_webhook_purged, (void **)ret, err);
+}
+
+int iii_webhook_retry(iii_client *client, const char *webhook_id, const struct iii_webhook_retry_options *options,
+                      struct iii_webhook_retried **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", 0);
+    iii_call_path(&c, "/sandbox/webhooks/{webhookId}/retry", webhook_id, NULL);
+    iii_call_options(&c, &iii_type_webhook_retry_options, options);
+    return iii_call_run(&c, &iii_type_webhook_retried, (void **)ret, err);
 }
 
 int iii_egress_get(const iii_sandbox *sandbox, struct iii_egress_policy **ret, struct iii_error *err)

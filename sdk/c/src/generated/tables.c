@@ -3,6 +3,140 @@
 
 #include <stddef.h>
 
+static const struct table_field fields_file_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_event, type), offsetof(struct iii_file_event, type_len), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, path), offsetof(struct iii_file_event, path_len), NULL},
+    {"directory", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, directory), 0, NULL},
+    {"oldPath", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, old_path), offsetof(struct iii_file_event, old_path_len), NULL},
+    {"message", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, message), offsetof(struct iii_file_event, message_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, error), offsetof(struct iii_file_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_event, code), offsetof(struct iii_file_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_event, timestamp), 0, NULL},
+};
+const struct table_type iii_type_file_event = {"FileEvent", sizeof(struct iii_file_event), fields_file_event, 8, false};
+
+static const struct table_field fields_file_url[] = {
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_url, url), offsetof(struct iii_file_url, url_len), NULL},
+    {"method", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_url, method), offsetof(struct iii_file_url, method_len), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_url, path), offsetof(struct iii_file_url, path_len), NULL},
+    {"expiresAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_url, expires_at), 0, NULL},
+    {"once", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_url, once), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_file_url, warnings), offsetof(struct iii_file_url, warnings_count), NULL},
+};
+const struct table_type iii_type_file_url = {"FileUrl", sizeof(struct iii_file_url), fields_file_url, 6, false};
+
+static const struct table_field fields_file_content[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_content, path), offsetof(struct iii_file_content, path_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_content, size), 0, NULL},
+    {"mode", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_content, mode), offsetof(struct iii_file_content, mode_len), NULL},
+    {"etag", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_content, etag), offsetof(struct iii_file_content, etag_len), NULL},
+    {"modifiedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_content, modified_at), 0, NULL},
+    {"created", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_content, created), 0, NULL},
+    {"entries", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_file_content, entries), 0, NULL},
+    {"files", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_file_content, files), offsetof(struct iii_file_content, files_count), &iii_type_file_content},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_file_content, warnings), offsetof(struct iii_file_content, warnings_count), NULL},
+};
+const struct table_type iii_type_file_content = {"FileContent", sizeof(struct iii_file_content), fields_file_content, 9, false};
+
+static const struct table_field fields_ssh_key[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, id), offsetof(struct iii_ssh_key, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, name), offsetof(struct iii_ssh_key, name_len), NULL},
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, type), offsetof(struct iii_ssh_key, type_len), NULL},
+    {"fingerprint", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, fingerprint), offsetof(struct iii_ssh_key, fingerprint_len), NULL},
+    {"bits", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, bits), 0, NULL},
+    {"token", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, token), offsetof(struct iii_ssh_key, token_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, created_at), 0, NULL},
+    {"sandbox", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key, sandbox), offsetof(struct iii_ssh_key, sandbox_len), NULL},
+    {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key, expires), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key, tenant), offsetof(struct iii_ssh_key, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_ssh_key, warnings), offsetof(struct iii_ssh_key, warnings_count), NULL},
+};
+const struct table_type iii_type_ssh_key = {"SshKey", sizeof(struct iii_ssh_key), fields_ssh_key, 11, false};
+
+static const struct table_field fields_ssh_key_list[] = {
+    {"keys", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_ssh_key_list, keys), offsetof(struct iii_ssh_key_list, keys_count), &iii_type_ssh_key},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_ssh_key_list, warnings), offsetof(struct iii_ssh_key_list, warnings_count), NULL},
+};
+const struct table_type iii_type_ssh_key_list = {"SshKeyList", sizeof(struct iii_ssh_key_list), fields_ssh_key_list, 2, false};
+
+static const struct table_field fields_ssh_info[] = {
+    {"enabled", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_info, enabled), 0, NULL},
+    {"host", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_info, host), offsetof(struct iii_ssh_info, host_len), NULL},
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_info, port), 0, NULL},
+    {"hostKey", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_info, host_key), offsetof(struct iii_ssh_info, host_key_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_ssh_info, warnings), offsetof(struct iii_ssh_info, warnings_count), NULL},
+};
+const struct table_type iii_type_ssh_info = {"SshInfo", sizeof(struct iii_ssh_info), fields_ssh_info, 5, false};
+
+static const struct table_field fields_webhook[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, id), offsetof(struct iii_webhook, id_len), NULL},
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, url), offsetof(struct iii_webhook, url_len), NULL},
+    {"events", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_webhook, events), offsetof(struct iii_webhook, events_count), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, sandbox_id), offsetof(struct iii_webhook, sandbox_id_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_webhook, metadata), offsetof(struct iii_webhook, metadata_count), NULL},
+    {"description", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, description), offsetof(struct iii_webhook, description_len), NULL},
+    {"enabled", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, enabled), 0, NULL},
+    {"disabledReason", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, disabled_reason), offsetof(struct iii_webhook, disabled_reason_len), NULL},
+    {"failingSince", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, failing_since), 0, NULL},
+    {"pending", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, pending), 0, NULL},
+    {"dead", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, dead), 0, NULL},
+    {"dropped", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, dropped), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook, created_at), 0, NULL},
+    {"updatedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, updated_at), 0, NULL},
+    {"secret", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, secret), offsetof(struct iii_webhook, secret_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook, tenant), offsetof(struct iii_webhook, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook, warnings), offsetof(struct iii_webhook, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook = {"Webhook", sizeof(struct iii_webhook), fields_webhook, 17, false};
+
+static const struct table_field fields_webhook_list[] = {
+    {"webhooks", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_webhook_list, webhooks), offsetof(struct iii_webhook_list, webhooks_count), &iii_type_webhook},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_list, warnings), offsetof(struct iii_webhook_list, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook_list = {"WebhookList", sizeof(struct iii_webhook_list), fields_webhook_list, 2, false};
+
+static const struct table_field fields_webhook_test[] = {
+    {"delivered", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_test, delivered), 0, NULL},
+    {"status", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_test, status), 0, NULL},
+    {"durationMs", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_test, duration_ms), 0, NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_test, error), offsetof(struct iii_webhook_test, error_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_test, warnings), offsetof(struct iii_webhook_test, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook_test = {"WebhookTest", sizeof(struct iii_webhook_test), fields_webhook_test, 5, false};
+
+static const struct table_field fields_webhook_delivery[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, id), offsetof(struct iii_webhook_delivery, id_len), NULL},
+    {"webhookId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, webhook_id), offsetof(struct iii_webhook_delivery, webhook_id_len), NULL},
+    {"topic", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, topic), offsetof(struct iii_webhook_delivery, topic_len), NULL},
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, status), offsetof(struct iii_webhook_delivery, status_len), NULL},
+    {"attempts", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, attempts), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery, created_at), 0, NULL},
+    {"nextAttemptAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_delivery, next_attempt_at), 0, NULL},
+    {"lastAttemptAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_delivery, last_attempt_at), 0, NULL},
+    {"lastStatus", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_delivery, last_status), 0, NULL},
+    {"lastError", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_delivery, last_error), offsetof(struct iii_webhook_delivery, last_error_len), NULL},
+};
+const struct table_type iii_type_webhook_delivery = {"WebhookDelivery", sizeof(struct iii_webhook_delivery), fields_webhook_delivery, 10, false};
+
+static const struct table_field fields_webhook_delivery_page[] = {
+    {"deliveries", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_webhook_delivery_page, deliveries), offsetof(struct iii_webhook_delivery_page, deliveries_count), &iii_type_webhook_delivery},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_delivery_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_delivery_page, warnings), offsetof(struct iii_webhook_delivery_page, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook_delivery_page = {"WebhookDeliveryPage", sizeof(struct iii_webhook_delivery_page), fields_webhook_delivery_page, 3, false};
+
+static const struct table_field fields_webhook_retried[] = {
+    {"retried", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_retried, retried), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_retried, warnings), offsetof(struct iii_webhook_retried, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook_retried = {"WebhookRetried", sizeof(struct iii_webhook_retried), fields_webhook_retried, 2, false};
+
+static const struct table_field fields_webhook_purged[] = {
+    {"purged", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_webhook_purged, purged), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_purged, warnings), offsetof(struct iii_webhook_purged, warnings_count), NULL},
+};
+const struct table_type iii_type_webhook_purged = {"WebhookPurged", sizeof(struct iii_webhook_purged), fields_webhook_purged, 2, false};
+
 static const struct table_field fields_sandbox_config[] = {
     {"image", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, image), offsetof(struct iii_sandbox_config, image_len), NULL},
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, name), offsetof(struct iii_sandbox_config, name_len), NULL},
@@ -21,8 +155,13 @@ static const struct table_field fields_sandbox_config[] = {
     {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, open_files), 0, NULL},
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, net_mbps), 0, NULL},
+    {"onTimeout", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, on_timeout), offsetof(struct iii_sandbox_config, on_timeout_len), NULL},
+    {"onIdle", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, on_idle), offsetof(struct iii_sandbox_config, on_idle_len), NULL},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, restart), offsetof(struct iii_sandbox_config, restart_len), NULL},
+    {"autoResume", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, auto_resume), 0, NULL},
+    {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, seccomp), offsetof(struct iii_sandbox_config, seccomp_len), NULL},
 };
-const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 17, false};
+const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 22, false};
 
 static const struct table_field fields_sandbox_info[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, id), offsetof(struct iii_sandbox_info, id_len), NULL},
@@ -42,21 +181,27 @@ static const struct table_field fields_sandbox_info[] = {
     {"resolvedImage", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, resolved_image), offsetof(struct iii_sandbox_info, resolved_image_len), NULL},
     {"imageDigest", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, image_digest), offsetof(struct iii_sandbox_info, image_digest_len), NULL},
     {"imageVersion", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, image_version), offsetof(struct iii_sandbox_info, image_version_len), NULL},
+    {"stoppedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, stopped_at), 0, NULL},
+    {"stopReason", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, stop_reason), offsetof(struct iii_sandbox_info, stop_reason_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, error), offsetof(struct iii_sandbox_info, error_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_info, warnings), offsetof(struct iii_sandbox_info, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 17, false};
+const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 21, false};
 
 static const struct table_field fields_sandbox_fork[] = {
     {"sandboxes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_fork, sandboxes), offsetof(struct iii_sandbox_fork, sandboxes_count), &iii_type_sandbox_info},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_fork, warnings), offsetof(struct iii_sandbox_fork, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_fork = {"SandboxFork", sizeof(struct iii_sandbox_fork), fields_sandbox_fork, 1, false};
+const struct table_type iii_type_sandbox_fork = {"SandboxFork", sizeof(struct iii_sandbox_fork), fields_sandbox_fork, 2, false};
 
 static const struct table_field fields_sandbox_page[] = {
     {"items", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_page, items), offsetof(struct iii_sandbox_page, items_count), &iii_type_sandbox_info},
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, total), 0, NULL},
     {"page", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, page), 0, NULL},
     {"pageSize", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, page_size), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_page, warnings), offsetof(struct iii_sandbox_page, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_page = {"SandboxPage", sizeof(struct iii_sandbox_page), fields_sandbox_page, 4, false};
+const struct table_type iii_type_sandbox_page = {"SandboxPage", sizeof(struct iii_sandbox_page), fields_sandbox_page, 5, false};
 
 static const struct table_field fields_exec_result[] = {
     {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_result, exit_code), 0, NULL},
@@ -68,19 +213,26 @@ static const struct table_field fields_exec_result[] = {
     {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, max_rss_kb), 0, NULL},
     {"stdoutTruncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, stdout_truncated), 0, NULL},
     {"stderrTruncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, stderr_truncated), 0, NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, signal), offsetof(struct iii_exec_result, signal_len), NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, timed_out), 0, NULL},
     {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, oom_killed), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_exec_result, warnings), offsetof(struct iii_exec_result, warnings_count), NULL},
 };
-const struct table_type iii_type_exec_result = {"ExecResult", sizeof(struct iii_exec_result), fields_exec_result, 10, false};
+const struct table_type iii_type_exec_result = {"ExecResult", sizeof(struct iii_exec_result), fields_exec_result, 13, false};
 
 static const struct table_field fields_exec_stream_chunk[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_stream_chunk, type), offsetof(struct iii_exec_stream_chunk, type_len), NULL},
     {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, data), offsetof(struct iii_exec_stream_chunk, data_len), NULL},
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, error), offsetof(struct iii_exec_stream_chunk, error_len), NULL},
     {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, code), offsetof(struct iii_exec_stream_chunk, code_len), NULL},
+    {"duration", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, duration), 0, NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, signal), offsetof(struct iii_exec_stream_chunk, signal_len), NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, timed_out), 0, NULL},
+    {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, oom_killed), 0, NULL},
     {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_stream_chunk, timestamp), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, tenant), offsetof(struct iii_exec_stream_chunk, tenant_len), NULL},
 };
-const struct table_type iii_type_exec_stream_chunk = {"ExecStreamChunk", sizeof(struct iii_exec_stream_chunk), fields_exec_stream_chunk, 6, false};
+const struct table_type iii_type_exec_stream_chunk = {"ExecStreamChunk", sizeof(struct iii_exec_stream_chunk), fields_exec_stream_chunk, 10, false};
 
 static const struct table_field fields_log_event[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_log_event, type), offsetof(struct iii_log_event, type_len), NULL},
@@ -107,16 +259,19 @@ static const struct table_field fields_background_exec[] = {
     {"userMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, user_ms), 0, NULL},
     {"systemMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, system_ms), 0, NULL},
     {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, max_rss_kb), 0, NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, signal), offsetof(struct iii_background_exec, signal_len), NULL},
     {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, oom_killed), 0, NULL},
     {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, timed_out), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_background_exec, warnings), offsetof(struct iii_background_exec, warnings_count), NULL},
 };
-const struct table_type iii_type_background_exec = {"BackgroundExec", sizeof(struct iii_background_exec), fields_background_exec, 16, false};
+const struct table_type iii_type_background_exec = {"BackgroundExec", sizeof(struct iii_background_exec), fields_background_exec, 18, false};
 
 static const struct table_field fields_background_logs[] = {
     {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_logs, output), offsetof(struct iii_background_logs, output_len), NULL},
     {"cursor", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_logs, cursor), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_background_logs, warnings), offsetof(struct iii_background_logs, warnings_count), NULL},
 };
-const struct table_type iii_type_background_logs = {"BackgroundLogs", sizeof(struct iii_background_logs), fields_background_logs, 2, false};
+const struct table_type iii_type_background_logs = {"BackgroundLogs", sizeof(struct iii_background_logs), fields_background_logs, 3, false};
 
 static const struct table_field fields_durable_exec[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, id), offsetof(struct iii_durable_exec, id_len), NULL},
@@ -133,23 +288,27 @@ static const struct table_field fields_durable_exec[] = {
     {"userMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, user_ms), 0, NULL},
     {"systemMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, system_ms), 0, NULL},
     {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, max_rss_kb), 0, NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, signal), offsetof(struct iii_durable_exec, signal_len), NULL},
     {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, oom_killed), 0, NULL},
     {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, timed_out), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_durable_exec, warnings), offsetof(struct iii_durable_exec, warnings_count), NULL},
 };
-const struct table_type iii_type_durable_exec = {"DurableExec", sizeof(struct iii_durable_exec), fields_durable_exec, 16, false};
+const struct table_type iii_type_durable_exec = {"DurableExec", sizeof(struct iii_durable_exec), fields_durable_exec, 18, false};
 
 static const struct table_field fields_durable_exec_list[] = {
     {"execs", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_durable_exec_list, execs), offsetof(struct iii_durable_exec_list, execs_count), &iii_type_durable_exec},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_durable_exec_list, warnings), offsetof(struct iii_durable_exec_list, warnings_count), NULL},
 };
-const struct table_type iii_type_durable_exec_list = {"DurableExecList", sizeof(struct iii_durable_exec_list), fields_durable_exec_list, 1, false};
+const struct table_type iii_type_durable_exec_list = {"DurableExecList", sizeof(struct iii_durable_exec_list), fields_durable_exec_list, 2, false};
 
 static const struct table_field fields_exec_output[] = {
     {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, output), offsetof(struct iii_exec_output, output_len), NULL},
     {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, offset), 0, NULL},
     {"running", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, running), 0, NULL},
     {"encoding", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, encoding), offsetof(struct iii_exec_output, encoding_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_exec_output, warnings), offsetof(struct iii_exec_output, warnings_count), NULL},
 };
-const struct table_type iii_type_exec_output = {"ExecOutput", sizeof(struct iii_exec_output), fields_exec_output, 4, false};
+const struct table_type iii_type_exec_output = {"ExecOutput", sizeof(struct iii_exec_output), fields_exec_output, 5, false};
 
 static const struct table_field fields_exec_output_event[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output_event, type), offsetof(struct iii_exec_output_event, type_len), NULL},
@@ -165,14 +324,16 @@ const struct table_type iii_type_exec_output_event = {"ExecOutputEvent", sizeof(
 static const struct table_field fields_exec_written[] = {
     {"written", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_written, written), 0, NULL},
     {"closed", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_written, closed), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_exec_written, warnings), offsetof(struct iii_exec_written, warnings_count), NULL},
 };
-const struct table_type iii_type_exec_written = {"ExecWritten", sizeof(struct iii_exec_written), fields_exec_written, 2, false};
+const struct table_type iii_type_exec_written = {"ExecWritten", sizeof(struct iii_exec_written), fields_exec_written, 3, false};
 
 static const struct table_field fields_exec_signalled[] = {
     {"signalled", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_signalled, signalled), offsetof(struct iii_exec_signalled, signalled_len), NULL},
     {"signal", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_signalled, signal), offsetof(struct iii_exec_signalled, signal_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_exec_signalled, warnings), offsetof(struct iii_exec_signalled, warnings_count), NULL},
 };
-const struct table_type iii_type_exec_signalled = {"ExecSignalled", sizeof(struct iii_exec_signalled), fields_exec_signalled, 2, false};
+const struct table_type iii_type_exec_signalled = {"ExecSignalled", sizeof(struct iii_exec_signalled), fields_exec_signalled, 3, false};
 
 static const struct table_field fields_queue_job_info[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, id), offsetof(struct iii_queue_job_info, id_len), NULL},
@@ -188,19 +349,22 @@ static const struct table_field fields_queue_job_info[] = {
     {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, started_at), 0, NULL},
     {"completedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, completed_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, tenant), offsetof(struct iii_queue_job_info, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_queue_job_info, warnings), offsetof(struct iii_queue_job_info, warnings_count), NULL},
 };
-const struct table_type iii_type_queue_job_info = {"QueueJobInfo", sizeof(struct iii_queue_job_info), fields_queue_job_info, 13, false};
+const struct table_type iii_type_queue_job_info = {"QueueJobInfo", sizeof(struct iii_queue_job_info), fields_queue_job_info, 14, false};
 
 static const struct table_field fields_queue_cancelled[] = {
     {"cancelled", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_cancelled, cancelled), offsetof(struct iii_queue_cancelled, cancelled_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_queue_cancelled, warnings), offsetof(struct iii_queue_cancelled, warnings_count), NULL},
 };
-const struct table_type iii_type_queue_cancelled = {"QueueCancelled", sizeof(struct iii_queue_cancelled), fields_queue_cancelled, 1, false};
+const struct table_type iii_type_queue_cancelled = {"QueueCancelled", sizeof(struct iii_queue_cancelled), fields_queue_cancelled, 2, false};
 
 static const struct table_field fields_queue_job_page[] = {
     {"jobs", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_queue_job_page, jobs), offsetof(struct iii_queue_job_page, jobs_count), &iii_type_queue_job_info},
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_queue_job_page, warnings), offsetof(struct iii_queue_job_page, warnings_count), NULL},
 };
-const struct table_type iii_type_queue_job_page = {"QueueJobPage", sizeof(struct iii_queue_job_page), fields_queue_job_page, 2, false};
+const struct table_type iii_type_queue_job_page = {"QueueJobPage", sizeof(struct iii_queue_job_page), fields_queue_job_page, 3, false};
 
 static const struct table_field fields_file_info[] = {
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, name), offsetof(struct iii_file_info, name_len), NULL},
@@ -250,32 +414,37 @@ const struct table_type iii_type_base64 = {"Base64", sizeof(struct iii_base64), 
 
 static const struct table_field fields_success[] = {
     {"success", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_success, success), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_success, warnings), offsetof(struct iii_success, warnings_count), NULL},
 };
-const struct table_type iii_type_success = {"Success", sizeof(struct iii_success), fields_success, 1, false};
+const struct table_type iii_type_success = {"Success", sizeof(struct iii_success), fields_success, 2, false};
 
 static const struct table_field fields_env_value[] = {
     {"key", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_value, key), offsetof(struct iii_env_value, key_len), NULL},
     {"value", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_env_value, value), offsetof(struct iii_env_value, value_len), NULL},
     {"exists", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_value, exists), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_env_value, warnings), offsetof(struct iii_env_value, warnings_count), NULL},
 };
-const struct table_type iii_type_env_value = {"EnvValue", sizeof(struct iii_env_value), fields_env_value, 3, false};
+const struct table_type iii_type_env_value = {"EnvValue", sizeof(struct iii_env_value), fields_env_value, 4, false};
 
 static const struct table_field fields_env_set[] = {
     {"set", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_env_set, set), offsetof(struct iii_env_set, set_count), NULL},
     {"count", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_set, count), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_env_set, warnings), offsetof(struct iii_env_set, warnings_count), NULL},
 };
-const struct table_type iii_type_env_set = {"EnvSet", sizeof(struct iii_env_set), fields_env_set, 2, false};
+const struct table_type iii_type_env_set = {"EnvSet", sizeof(struct iii_env_set), fields_env_set, 3, false};
 
 static const struct table_field fields_env_list[] = {
     {"vars", KIND_TEXT, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_env_list, vars), offsetof(struct iii_env_list, vars_count), NULL},
     {"count", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_list, count), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_env_list, warnings), offsetof(struct iii_env_list, warnings_count), NULL},
 };
-const struct table_type iii_type_env_list = {"EnvList", sizeof(struct iii_env_list), fields_env_list, 2, false};
+const struct table_type iii_type_env_list = {"EnvList", sizeof(struct iii_env_list), fields_env_list, 3, false};
 
 static const struct table_field fields_env_deleted[] = {
     {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_deleted, deleted), offsetof(struct iii_env_deleted, deleted_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_env_deleted, warnings), offsetof(struct iii_env_deleted, warnings_count), NULL},
 };
-const struct table_type iii_type_env_deleted = {"EnvDeleted", sizeof(struct iii_env_deleted), fields_env_deleted, 1, false};
+const struct table_type iii_type_env_deleted = {"EnvDeleted", sizeof(struct iii_env_deleted), fields_env_deleted, 2, false};
 
 static const struct table_field fields_git_file[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_file, status), offsetof(struct iii_git_file, status_len), NULL},
@@ -287,13 +456,15 @@ static const struct table_field fields_git_status[] = {
     {"branch", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_status, branch), offsetof(struct iii_git_status, branch_len), NULL},
     {"clean", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_status, clean), 0, NULL},
     {"files", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_status, files), offsetof(struct iii_git_status, files_count), &iii_type_git_file},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_git_status, warnings), offsetof(struct iii_git_status, warnings_count), NULL},
 };
-const struct table_type iii_type_git_status = {"GitStatus", sizeof(struct iii_git_status), fields_git_status, 3, false};
+const struct table_type iii_type_git_status = {"GitStatus", sizeof(struct iii_git_status), fields_git_status, 4, false};
 
 static const struct table_field fields_git_diff[] = {
     {"diff", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_diff, diff), offsetof(struct iii_git_diff, diff_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_git_diff, warnings), offsetof(struct iii_git_diff, warnings_count), NULL},
 };
-const struct table_type iii_type_git_diff = {"GitDiff", sizeof(struct iii_git_diff), fields_git_diff, 1, false};
+const struct table_type iii_type_git_diff = {"GitDiff", sizeof(struct iii_git_diff), fields_git_diff, 2, false};
 
 static const struct table_field fields_git_log_entry[] = {
     {"hash", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_log_entry, hash), offsetof(struct iii_git_log_entry, hash_len), NULL},
@@ -305,15 +476,17 @@ const struct table_type iii_type_git_log_entry = {"GitLogEntry", sizeof(struct i
 
 static const struct table_field fields_git_log[] = {
     {"entries", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_log, entries), offsetof(struct iii_git_log, entries_count), &iii_type_git_log_entry},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_git_log, warnings), offsetof(struct iii_git_log, warnings_count), NULL},
 };
-const struct table_type iii_type_git_log = {"GitLog", sizeof(struct iii_git_log), fields_git_log, 1, false};
+const struct table_type iii_type_git_log = {"GitLog", sizeof(struct iii_git_log), fields_git_log, 2, false};
 
 static const struct table_field fields_git_branches[] = {
     {"branches", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_branches, branches), offsetof(struct iii_git_branches, branches_count), NULL},
     {"current", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_branches, current), offsetof(struct iii_git_branches, current_len), NULL},
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_branches, error), offsetof(struct iii_git_branches, error_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_git_branches, warnings), offsetof(struct iii_git_branches, warnings_count), NULL},
 };
-const struct table_type iii_type_git_branches = {"GitBranches", sizeof(struct iii_git_branches), fields_git_branches, 3, false};
+const struct table_type iii_type_git_branches = {"GitBranches", sizeof(struct iii_git_branches), fields_git_branches, 4, false};
 
 static const struct table_field fields_process_info[] = {
     {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, pid), 0, NULL},
@@ -326,8 +499,9 @@ const struct table_type iii_type_process_info = {"ProcessInfo", sizeof(struct ii
 
 static const struct table_field fields_process_list[] = {
     {"processes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_process_list, processes), offsetof(struct iii_process_list, processes_count), &iii_type_process_info},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_process_list, warnings), offsetof(struct iii_process_list, warnings_count), NULL},
 };
-const struct table_type iii_type_process_list = {"ProcessList", sizeof(struct iii_process_list), fields_process_list, 1, false};
+const struct table_type iii_type_process_list = {"ProcessList", sizeof(struct iii_process_list), fields_process_list, 2, false};
 
 static const struct table_field fields_process_top_info[] = {
     {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, pid), 0, NULL},
@@ -341,14 +515,16 @@ const struct table_type iii_type_process_top_info = {"ProcessTopInfo", sizeof(st
 
 static const struct table_field fields_process_top[] = {
     {"processes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_process_top, processes), offsetof(struct iii_process_top, processes_count), &iii_type_process_top_info},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_process_top, warnings), offsetof(struct iii_process_top, warnings_count), NULL},
 };
-const struct table_type iii_type_process_top = {"ProcessTop", sizeof(struct iii_process_top), fields_process_top, 1, false};
+const struct table_type iii_type_process_top = {"ProcessTop", sizeof(struct iii_process_top), fields_process_top, 2, false};
 
 static const struct table_field fields_process_killed[] = {
     {"killed", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_killed, killed), 0, NULL},
     {"signal", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_killed, signal), offsetof(struct iii_process_killed, signal_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_process_killed, warnings), offsetof(struct iii_process_killed, warnings_count), NULL},
 };
-const struct table_type iii_type_process_killed = {"ProcessKilled", sizeof(struct iii_process_killed), fields_process_killed, 2, false};
+const struct table_type iii_type_process_killed = {"ProcessKilled", sizeof(struct iii_process_killed), fields_process_killed, 3, false};
 
 static const struct table_field fields_snapshot_info[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, id), offsetof(struct iii_snapshot_info, id_len), NULL},
@@ -362,18 +538,21 @@ static const struct table_field fields_snapshot_info[] = {
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_snapshot_info, entrypoint), offsetof(struct iii_snapshot_info, entrypoint_count), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_snapshot_info, metadata), offsetof(struct iii_snapshot_info, metadata_count), NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_info, tenant), offsetof(struct iii_snapshot_info, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_snapshot_info, warnings), offsetof(struct iii_snapshot_info, warnings_count), NULL},
 };
-const struct table_type iii_type_snapshot_info = {"SnapshotInfo", sizeof(struct iii_snapshot_info), fields_snapshot_info, 11, false};
+const struct table_type iii_type_snapshot_info = {"SnapshotInfo", sizeof(struct iii_snapshot_info), fields_snapshot_info, 12, false};
 
 static const struct table_field fields_snapshot_list[] = {
     {"snapshots", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_snapshot_list, snapshots), offsetof(struct iii_snapshot_list, snapshots_count), &iii_type_snapshot_info},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_snapshot_list, warnings), offsetof(struct iii_snapshot_list, warnings_count), NULL},
 };
-const struct table_type iii_type_snapshot_list = {"SnapshotList", sizeof(struct iii_snapshot_list), fields_snapshot_list, 1, false};
+const struct table_type iii_type_snapshot_list = {"SnapshotList", sizeof(struct iii_snapshot_list), fields_snapshot_list, 2, false};
 
 static const struct table_field fields_deleted[] = {
     {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_deleted, deleted), offsetof(struct iii_deleted, deleted_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_deleted, warnings), offsetof(struct iii_deleted, warnings_count), NULL},
 };
-const struct table_type iii_type_deleted = {"Deleted", sizeof(struct iii_deleted), fields_deleted, 1, false};
+const struct table_type iii_type_deleted = {"Deleted", sizeof(struct iii_deleted), fields_deleted, 2, false};
 
 static const struct table_field fields_image[] = {
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, name), offsetof(struct iii_image, name_len), NULL},
@@ -382,8 +561,22 @@ static const struct table_field fields_image[] = {
     {"layers", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, layers), 0, NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, created_at), 0, NULL},
     {"source", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, source), offsetof(struct iii_image, source_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image, tenant), offsetof(struct iii_image, tenant_len), NULL},
+    {"signedBy", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image, signed_by), offsetof(struct iii_image, signed_by_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_image, warnings), offsetof(struct iii_image, warnings_count), NULL},
 };
-const struct table_type iii_type_image = {"Image", sizeof(struct iii_image), fields_image, 6, false};
+const struct table_type iii_type_image = {"Image", sizeof(struct iii_image), fields_image, 9, false};
+
+static const struct table_field fields_image_verification[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_verification, name), offsetof(struct iii_image_verification, name_len), NULL},
+    {"verified", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_verification, verified), 0, NULL},
+    {"required", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_verification, required), 0, NULL},
+    {"signedBy", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_verification, signed_by), offsetof(struct iii_image_verification, signed_by_len), NULL},
+    {"pattern", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_verification, pattern), offsetof(struct iii_image_verification, pattern_len), NULL},
+    {"digest", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_verification, digest), offsetof(struct iii_image_verification, digest_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_image_verification, warnings), offsetof(struct iii_image_verification, warnings_count), NULL},
+};
+const struct table_type iii_type_image_verification = {"ImageVerification", sizeof(struct iii_image_verification), fields_image_verification, 7, false};
 
 static const struct table_field fields_image_event[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_event, type), offsetof(struct iii_image_event, type_len), NULL},
@@ -401,8 +594,9 @@ const struct table_type iii_type_image_event = {"ImageEvent", sizeof(struct iii_
 
 static const struct table_field fields_image_list[] = {
     {"images", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_image_list, images), offsetof(struct iii_image_list, images_count), &iii_type_image},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_image_list, warnings), offsetof(struct iii_image_list, warnings_count), NULL},
 };
-const struct table_type iii_type_image_list = {"ImageList", sizeof(struct iii_image_list), fields_image_list, 1, false};
+const struct table_type iii_type_image_list = {"ImageList", sizeof(struct iii_image_list), fields_image_list, 2, false};
 
 static const struct table_field fields_sandbox_template[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, id), offsetof(struct iii_sandbox_template, id_len), NULL},
@@ -412,31 +606,48 @@ static const struct table_field fields_sandbox_template[] = {
     {"builtin", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, builtin), 0, NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, created_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_template, tenant), offsetof(struct iii_sandbox_template, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_template, warnings), offsetof(struct iii_sandbox_template, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_template = {"SandboxTemplate", sizeof(struct iii_sandbox_template), fields_sandbox_template, 7, false};
+const struct table_type iii_type_sandbox_template = {"SandboxTemplate", sizeof(struct iii_sandbox_template), fields_sandbox_template, 8, false};
 
 static const struct table_field fields_template_list[] = {
     {"templates", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_template_list, templates), offsetof(struct iii_template_list, templates_count), &iii_type_sandbox_template},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_list, warnings), offsetof(struct iii_template_list, warnings_count), NULL},
 };
-const struct table_type iii_type_template_list = {"TemplateList", sizeof(struct iii_template_list), fields_template_list, 1, false};
+const struct table_type iii_type_template_list = {"TemplateList", sizeof(struct iii_template_list), fields_template_list, 2, false};
 
 static const struct table_field fields_port_mapping[] = {
     {"containerPort", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, container_port), 0, NULL},
     {"hostPort", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, host_port), 0, NULL},
     {"protocol", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, protocol), offsetof(struct iii_port_mapping, protocol_len), NULL},
     {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, state), offsetof(struct iii_port_mapping, state_len), NULL},
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_port_mapping, url), offsetof(struct iii_port_mapping, url_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_port_mapping, warnings), offsetof(struct iii_port_mapping, warnings_count), NULL},
 };
-const struct table_type iii_type_port_mapping = {"PortMapping", sizeof(struct iii_port_mapping), fields_port_mapping, 4, false};
+const struct table_type iii_type_port_mapping = {"PortMapping", sizeof(struct iii_port_mapping), fields_port_mapping, 6, false};
+
+static const struct table_field fields_preview[] = {
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_preview, port), 0, NULL},
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_preview, url), offsetof(struct iii_preview, url_len), NULL},
+    {"public", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_preview, public_), 0, NULL},
+    {"rewriteHost", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_preview, rewrite_host), 0, NULL},
+    {"signedUrl", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_preview, signed_url), offsetof(struct iii_preview, signed_url_len), NULL},
+    {"expiresAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_preview, expires_at), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_preview, warnings), offsetof(struct iii_preview, warnings_count), NULL},
+};
+const struct table_type iii_type_preview = {"Preview", sizeof(struct iii_preview), fields_preview, 7, false};
 
 static const struct table_field fields_port_list[] = {
     {"ports", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_port_list, ports), offsetof(struct iii_port_list, ports_count), &iii_type_port_mapping},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_port_list, warnings), offsetof(struct iii_port_list, warnings_count), NULL},
 };
-const struct table_type iii_type_port_list = {"PortList", sizeof(struct iii_port_list), fields_port_list, 1, false};
+const struct table_type iii_type_port_list = {"PortList", sizeof(struct iii_port_list), fields_port_list, 2, false};
 
 static const struct table_field fields_port_removed[] = {
     {"removed", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_removed, removed), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_port_removed, warnings), offsetof(struct iii_port_removed, warnings_count), NULL},
 };
-const struct table_type iii_type_port_removed = {"PortRemoved", sizeof(struct iii_port_removed), fields_port_removed, 1, false};
+const struct table_type iii_type_port_removed = {"PortRemoved", sizeof(struct iii_port_removed), fields_port_removed, 2, false};
 
 static const struct table_field fields_terminal_channel[] = {
     {"channel_id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channel, channel_id), offsetof(struct iii_terminal_channel, channel_id_len), NULL},
@@ -462,19 +673,22 @@ static const struct table_field fields_terminal_session[] = {
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, backend), offsetof(struct iii_terminal_session, backend_len), NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, created_at), 0, NULL},
     {"channel", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, channel), 0, &iii_type_terminal_channels},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_terminal_session, warnings), offsetof(struct iii_terminal_session, warnings_count), NULL},
 };
-const struct table_type iii_type_terminal_session = {"TerminalSession", sizeof(struct iii_terminal_session), fields_terminal_session, 10, false};
+const struct table_type iii_type_terminal_session = {"TerminalSession", sizeof(struct iii_terminal_session), fields_terminal_session, 11, false};
 
 static const struct table_field fields_terminal_size[] = {
     {"cols", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_size, cols), 0, NULL},
     {"rows", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_size, rows), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_terminal_size, warnings), offsetof(struct iii_terminal_size, warnings_count), NULL},
 };
-const struct table_type iii_type_terminal_size = {"TerminalSize", sizeof(struct iii_terminal_size), fields_terminal_size, 2, false};
+const struct table_type iii_type_terminal_size = {"TerminalSize", sizeof(struct iii_terminal_size), fields_terminal_size, 3, false};
 
 static const struct table_field fields_terminal_closed[] = {
     {"closed", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_closed, closed), offsetof(struct iii_terminal_closed, closed_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_terminal_closed, warnings), offsetof(struct iii_terminal_closed, warnings_count), NULL},
 };
-const struct table_type iii_type_terminal_closed = {"TerminalClosed", sizeof(struct iii_terminal_closed), fields_terminal_closed, 1, false};
+const struct table_type iii_type_terminal_closed = {"TerminalClosed", sizeof(struct iii_terminal_closed), fields_terminal_closed, 2, false};
 
 static const struct table_field fields_proxy_reply[] = {
     {"statusCode", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, status_code), 0, NULL},
@@ -482,8 +696,9 @@ static const struct table_field fields_proxy_reply[] = {
     {"body", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, body), offsetof(struct iii_proxy_reply, body_len), NULL},
     {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, url), offsetof(struct iii_proxy_reply, url_len), NULL},
     {"proxiedVia", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_reply, proxied_via), offsetof(struct iii_proxy_reply, proxied_via_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_proxy_reply, warnings), offsetof(struct iii_proxy_reply, warnings_count), NULL},
 };
-const struct table_type iii_type_proxy_reply = {"ProxyReply", sizeof(struct iii_proxy_reply), fields_proxy_reply, 5, false};
+const struct table_type iii_type_proxy_reply = {"ProxyReply", sizeof(struct iii_proxy_reply), fields_proxy_reply, 6, false};
 
 static const struct table_field fields_proxy_config[] = {
     {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, sandbox_id), offsetof(struct iii_proxy_config, sandbox_id_len), NULL},
@@ -491,20 +706,23 @@ static const struct table_field fields_proxy_config[] = {
     {"cors", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, cors), offsetof(struct iii_proxy_config, cors_len), NULL},
     {"requireAuth", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, require_auth), 0, NULL},
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, timeout), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_proxy_config, warnings), offsetof(struct iii_proxy_config, warnings_count), NULL},
 };
-const struct table_type iii_type_proxy_config = {"ProxyConfig", sizeof(struct iii_proxy_config), fields_proxy_config, 5, false};
+const struct table_type iii_type_proxy_config = {"ProxyConfig", sizeof(struct iii_proxy_config), fields_proxy_config, 6, false};
 
 static const struct table_field fields_code_result[] = {
     {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_code_result, output), offsetof(struct iii_code_result, output_len), NULL},
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_code_result, error), offsetof(struct iii_code_result, error_len), NULL},
     {"executionTime", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_code_result, execution_time), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_code_result, warnings), offsetof(struct iii_code_result, warnings_count), NULL},
 };
-const struct table_type iii_type_code_result = {"CodeResult", sizeof(struct iii_code_result), fields_code_result, 3, false};
+const struct table_type iii_type_code_result = {"CodeResult", sizeof(struct iii_code_result), fields_code_result, 4, false};
 
 static const struct table_field fields_install_result[] = {
     {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_install_result, output), offsetof(struct iii_install_result, output_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_install_result, warnings), offsetof(struct iii_install_result, warnings_count), NULL},
 };
-const struct table_type iii_type_install_result = {"InstallResult", sizeof(struct iii_install_result), fields_install_result, 1, false};
+const struct table_type iii_type_install_result = {"InstallResult", sizeof(struct iii_install_result), fields_install_result, 2, false};
 
 static const struct table_field fields_context[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, id), offsetof(struct iii_context, id_len), NULL},
@@ -514,14 +732,17 @@ static const struct table_field fields_context[] = {
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, created_at), 0, NULL},
     {"executionCount", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, execution_count), 0, NULL},
     {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, state), offsetof(struct iii_context, state_len), NULL},
+    {"default", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context, default_), 0, NULL},
     {"why", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context, why), offsetof(struct iii_context, why_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context, warnings), offsetof(struct iii_context, warnings_count), NULL},
 };
-const struct table_type iii_type_context = {"Context", sizeof(struct iii_context), fields_context, 8, false};
+const struct table_type iii_type_context = {"Context", sizeof(struct iii_context), fields_context, 10, false};
 
 static const struct table_field fields_context_list[] = {
     {"contexts", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_context_list, contexts), offsetof(struct iii_context_list, contexts_count), &iii_type_context},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context_list, warnings), offsetof(struct iii_context_list, warnings_count), NULL},
 };
-const struct table_type iii_type_context_list = {"ContextList", sizeof(struct iii_context_list), fields_context_list, 1, false};
+const struct table_type iii_type_context_list = {"ContextList", sizeof(struct iii_context_list), fields_context_list, 2, false};
 
 static const struct table_field fields_rich_result[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_rich_result, type), offsetof(struct iii_rich_result, type_len), NULL},
@@ -543,8 +764,9 @@ static const struct table_field fields_context_result[] = {
     {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, timed_out), 0, NULL},
     {"truncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, truncated), 0, NULL},
     {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, state), offsetof(struct iii_context_result, state_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context_result, warnings), offsetof(struct iii_context_result, warnings_count), NULL},
 };
-const struct table_type iii_type_context_result = {"ContextResult", sizeof(struct iii_context_result), fields_context_result, 13, false};
+const struct table_type iii_type_context_result = {"ContextResult", sizeof(struct iii_context_result), fields_context_result, 14, false};
 
 static const struct table_field fields_context_event[] = {
     {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_event, type), offsetof(struct iii_context_event, type_len), NULL},
@@ -564,13 +786,15 @@ const struct table_type iii_type_context_event = {"ContextEvent", sizeof(struct 
 
 static const struct table_field fields_context_interrupted[] = {
     {"interrupted", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_interrupted, interrupted), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context_interrupted, warnings), offsetof(struct iii_context_interrupted, warnings_count), NULL},
 };
-const struct table_type iii_type_context_interrupted = {"ContextInterrupted", sizeof(struct iii_context_interrupted), fields_context_interrupted, 1, false};
+const struct table_type iii_type_context_interrupted = {"ContextInterrupted", sizeof(struct iii_context_interrupted), fields_context_interrupted, 2, false};
 
 static const struct table_field fields_context_deleted[] = {
     {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_deleted, deleted), offsetof(struct iii_context_deleted, deleted_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context_deleted, warnings), offsetof(struct iii_context_deleted, warnings_count), NULL},
 };
-const struct table_type iii_type_context_deleted = {"ContextDeleted", sizeof(struct iii_context_deleted), fields_context_deleted, 1, false};
+const struct table_type iii_type_context_deleted = {"ContextDeleted", sizeof(struct iii_context_deleted), fields_context_deleted, 2, false};
 
 static const struct table_field fields_kernel[] = {
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_kernel, name), offsetof(struct iii_kernel, name_len), NULL},
@@ -601,8 +825,9 @@ static const struct table_field fields_sandbox_metrics[] = {
     {"shmLimitMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, shm_limit_mb), 0, NULL},
     {"networkLimitMbps", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, network_limit_mbps), 0, NULL},
     {"oomKills", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, oom_kills), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_metrics, warnings), offsetof(struct iii_sandbox_metrics, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_metrics = {"SandboxMetrics", sizeof(struct iii_sandbox_metrics), fields_sandbox_metrics, 16, false};
+const struct table_type iii_type_sandbox_metrics = {"SandboxMetrics", sizeof(struct iii_sandbox_metrics), fields_sandbox_metrics, 17, false};
 
 static const struct table_field fields_backend[] = {
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_backend, name), offsetof(struct iii_backend, name_len), NULL},
@@ -620,27 +845,31 @@ static const struct table_field fields_global_metrics[] = {
     {"backends", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_global_metrics, backends), offsetof(struct iii_global_metrics, backends_count), &iii_type_backend},
     {"usage", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, usage), offsetof(struct iii_global_metrics, usage_count), NULL},
     {"quota", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, quota), offsetof(struct iii_global_metrics, quota_count), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_global_metrics, warnings), offsetof(struct iii_global_metrics, warnings_count), NULL},
 };
-const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struct iii_global_metrics), fields_global_metrics, 8, false};
+const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struct iii_global_metrics), fields_global_metrics, 9, false};
 
 static const struct table_field fields_health[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_health, status), offsetof(struct iii_health, status_len), NULL},
     {"problems", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, problems), offsetof(struct iii_health, problems_count), NULL},
     {"missing", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, missing), offsetof(struct iii_health, missing_count), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, warnings), offsetof(struct iii_health, warnings_count), NULL},
 };
-const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 3, false};
+const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 4, false};
 
 static const struct table_field fields_pool_status[] = {
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, total), 0, NULL},
     {"ready", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, ready), 0, NULL},
     {"by_profile", KIND_INTEGER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_pool_status, by_profile), offsetof(struct iii_pool_status, by_profile_count), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_pool_status, warnings), offsetof(struct iii_pool_status, warnings_count), NULL},
 };
-const struct table_type iii_type_pool_status = {"PoolStatus", sizeof(struct iii_pool_status), fields_pool_status, 3, false};
+const struct table_type iii_type_pool_status = {"PoolStatus", sizeof(struct iii_pool_status), fields_pool_status, 4, false};
 
 static const struct table_field fields_swept[] = {
     {"swept", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_swept, swept), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_swept, warnings), offsetof(struct iii_swept, warnings_count), NULL},
 };
-const struct table_type iii_type_swept = {"Swept", sizeof(struct iii_swept), fields_swept, 1, false};
+const struct table_type iii_type_swept = {"Swept", sizeof(struct iii_swept), fields_swept, 2, false};
 
 static const struct table_field fields_open_api[] = {
     {"value", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_open_api, value), 0, NULL},
@@ -654,14 +883,16 @@ static const struct table_field fields_sandbox_event[] = {
     {"data", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, data), 0, NULL},
     {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, timestamp), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_event, tenant), offsetof(struct iii_sandbox_event, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_event, warnings), offsetof(struct iii_sandbox_event, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_event = {"SandboxEvent", sizeof(struct iii_sandbox_event), fields_sandbox_event, 6, false};
+const struct table_type iii_type_sandbox_event = {"SandboxEvent", sizeof(struct iii_sandbox_event), fields_sandbox_event, 7, false};
 
 static const struct table_field fields_event_page[] = {
     {"events", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_event_page, events), offsetof(struct iii_event_page, events_count), &iii_type_sandbox_event},
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_event_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_event_page, warnings), offsetof(struct iii_event_page, warnings_count), NULL},
 };
-const struct table_type iii_type_event_page = {"EventPage", sizeof(struct iii_event_page), fields_event_page, 2, false};
+const struct table_type iii_type_event_page = {"EventPage", sizeof(struct iii_event_page), fields_event_page, 3, false};
 
 static const struct table_field fields_trace_record[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, id), offsetof(struct iii_trace_record, id_len), NULL},
@@ -678,8 +909,9 @@ const struct table_type iii_type_trace_record = {"TraceRecord", sizeof(struct ii
 static const struct table_field fields_trace_page[] = {
     {"traces", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_trace_page, traces), offsetof(struct iii_trace_page, traces_count), &iii_type_trace_record},
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_trace_page, warnings), offsetof(struct iii_trace_page, warnings_count), NULL},
 };
-const struct table_type iii_type_trace_page = {"TracePage", sizeof(struct iii_trace_page), fields_trace_page, 2, false};
+const struct table_type iii_type_trace_page = {"TracePage", sizeof(struct iii_trace_page), fields_trace_page, 3, false};
 
 static const struct table_field fields_observability_metrics[] = {
     {"totalRequests", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, total_requests), 0, NULL},
@@ -688,13 +920,15 @@ static const struct table_field fields_observability_metrics[] = {
     {"p95Duration", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, p95_duration), 0, NULL},
     {"activeSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, active_sandboxes), 0, NULL},
     {"functionCounts", KIND_INTEGER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_observability_metrics, function_counts), offsetof(struct iii_observability_metrics, function_counts_count), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_observability_metrics, warnings), offsetof(struct iii_observability_metrics, warnings_count), NULL},
 };
-const struct table_type iii_type_observability_metrics = {"ObservabilityMetrics", sizeof(struct iii_observability_metrics), fields_observability_metrics, 6, false};
+const struct table_type iii_type_observability_metrics = {"ObservabilityMetrics", sizeof(struct iii_observability_metrics), fields_observability_metrics, 7, false};
 
 static const struct table_field fields_cleared[] = {
     {"cleared", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_cleared, cleared), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_cleared, warnings), offsetof(struct iii_cleared, warnings_count), NULL},
 };
-const struct table_type iii_type_cleared = {"Cleared", sizeof(struct iii_cleared), fields_cleared, 1, false};
+const struct table_type iii_type_cleared = {"Cleared", sizeof(struct iii_cleared), fields_cleared, 2, false};
 
 static const struct table_field fields_resource_alert[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, id), offsetof(struct iii_resource_alert, id_len), NULL},
@@ -706,13 +940,15 @@ static const struct table_field fields_resource_alert[] = {
     {"lastChecked", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_resource_alert, last_checked), 0, NULL},
     {"lastTriggered", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_resource_alert, last_triggered), 0, NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, created_at), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_resource_alert, warnings), offsetof(struct iii_resource_alert, warnings_count), NULL},
 };
-const struct table_type iii_type_resource_alert = {"ResourceAlert", sizeof(struct iii_resource_alert), fields_resource_alert, 9, false};
+const struct table_type iii_type_resource_alert = {"ResourceAlert", sizeof(struct iii_resource_alert), fields_resource_alert, 10, false};
 
 static const struct table_field fields_alert_list[] = {
     {"alerts", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_alert_list, alerts), offsetof(struct iii_alert_list, alerts_count), &iii_type_resource_alert},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_alert_list, warnings), offsetof(struct iii_alert_list, warnings_count), NULL},
 };
-const struct table_type iii_type_alert_list = {"AlertList", sizeof(struct iii_alert_list), fields_alert_list, 1, false};
+const struct table_type iii_type_alert_list = {"AlertList", sizeof(struct iii_alert_list), fields_alert_list, 2, false};
 
 static const struct table_field fields_alert_event[] = {
     {"alertId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, alert_id), offsetof(struct iii_alert_event, alert_id_len), NULL},
@@ -728,8 +964,9 @@ const struct table_type iii_type_alert_event = {"AlertEvent", sizeof(struct iii_
 static const struct table_field fields_alert_event_page[] = {
     {"events", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_alert_event_page, events), offsetof(struct iii_alert_event_page, events_count), &iii_type_alert_event},
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_alert_event_page, warnings), offsetof(struct iii_alert_event_page, warnings_count), NULL},
 };
-const struct table_type iii_type_alert_event_page = {"AlertEventPage", sizeof(struct iii_alert_event_page), fields_alert_event_page, 2, false};
+const struct table_type iii_type_alert_event_page = {"AlertEventPage", sizeof(struct iii_alert_event_page), fields_alert_event_page, 3, false};
 
 static const struct table_field fields_sandbox_network[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, id), offsetof(struct iii_sandbox_network, id_len), NULL},
@@ -738,23 +975,27 @@ static const struct table_field fields_sandbox_network[] = {
     {"sandboxes", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_network, sandboxes), offsetof(struct iii_sandbox_network, sandboxes_count), NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, created_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_network, tenant), offsetof(struct iii_sandbox_network, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_network, warnings), offsetof(struct iii_sandbox_network, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_network = {"SandboxNetwork", sizeof(struct iii_sandbox_network), fields_sandbox_network, 6, false};
+const struct table_type iii_type_sandbox_network = {"SandboxNetwork", sizeof(struct iii_sandbox_network), fields_sandbox_network, 7, false};
 
 static const struct table_field fields_network_list[] = {
     {"networks", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_network_list, networks), offsetof(struct iii_network_list, networks_count), &iii_type_sandbox_network},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_network_list, warnings), offsetof(struct iii_network_list, warnings_count), NULL},
 };
-const struct table_type iii_type_network_list = {"NetworkList", sizeof(struct iii_network_list), fields_network_list, 1, false};
+const struct table_type iii_type_network_list = {"NetworkList", sizeof(struct iii_network_list), fields_network_list, 2, false};
 
 static const struct table_field fields_network_connected[] = {
     {"connected", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_network_connected, connected), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_network_connected, warnings), offsetof(struct iii_network_connected, warnings_count), NULL},
 };
-const struct table_type iii_type_network_connected = {"NetworkConnected", sizeof(struct iii_network_connected), fields_network_connected, 1, false};
+const struct table_type iii_type_network_connected = {"NetworkConnected", sizeof(struct iii_network_connected), fields_network_connected, 2, false};
 
 static const struct table_field fields_network_disconnected[] = {
     {"disconnected", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_network_disconnected, disconnected), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_network_disconnected, warnings), offsetof(struct iii_network_disconnected, warnings_count), NULL},
 };
-const struct table_type iii_type_network_disconnected = {"NetworkDisconnected", sizeof(struct iii_network_disconnected), fields_network_disconnected, 1, false};
+const struct table_type iii_type_network_disconnected = {"NetworkDisconnected", sizeof(struct iii_network_disconnected), fields_network_disconnected, 2, false};
 
 static const struct table_field fields_egress_rule[] = {
     {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_rule, action), offsetof(struct iii_egress_rule, action_len), NULL},
@@ -769,8 +1010,9 @@ static const struct table_field fields_egress_policy[] = {
     {"rules", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_egress_policy, rules), offsetof(struct iii_egress_policy, rules_count), &iii_type_egress_rule},
     {"active", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, active), 0, NULL},
     {"connections", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, connections), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_egress_policy, warnings), offsetof(struct iii_egress_policy, warnings_count), NULL},
 };
-const struct table_type iii_type_egress_policy = {"EgressPolicy", sizeof(struct iii_egress_policy), fields_egress_policy, 4, false};
+const struct table_type iii_type_egress_policy = {"EgressPolicy", sizeof(struct iii_egress_policy), fields_egress_policy, 5, false};
 
 static const struct table_field fields_sandbox_volume[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, id), offsetof(struct iii_sandbox_volume, id_len), NULL},
@@ -780,27 +1022,33 @@ static const struct table_field fields_sandbox_volume[] = {
     {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, sandbox_id), offsetof(struct iii_sandbox_volume, sandbox_id_len), NULL},
     {"readOnly", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, read_only), 0, NULL},
     {"size", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, size), offsetof(struct iii_sandbox_volume, size_len), NULL},
+    {"sizeMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, size_mb), 0, NULL},
+    {"usedMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, used_mb), 0, NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, created_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, tenant), offsetof(struct iii_sandbox_volume, tenant_len), NULL},
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, backend), offsetof(struct iii_sandbox_volume, backend_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, warnings), offsetof(struct iii_sandbox_volume, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_volume = {"SandboxVolume", sizeof(struct iii_sandbox_volume), fields_sandbox_volume, 10, false};
+const struct table_type iii_type_sandbox_volume = {"SandboxVolume", sizeof(struct iii_sandbox_volume), fields_sandbox_volume, 13, false};
 
 static const struct table_field fields_volume_list[] = {
     {"volumes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_volume_list, volumes), offsetof(struct iii_volume_list, volumes_count), &iii_type_sandbox_volume},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_volume_list, warnings), offsetof(struct iii_volume_list, warnings_count), NULL},
 };
-const struct table_type iii_type_volume_list = {"VolumeList", sizeof(struct iii_volume_list), fields_volume_list, 1, false};
+const struct table_type iii_type_volume_list = {"VolumeList", sizeof(struct iii_volume_list), fields_volume_list, 2, false};
 
 static const struct table_field fields_volume_attached[] = {
     {"attached", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_attached, attached), 0, NULL},
     {"mountPath", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_attached, mount_path), offsetof(struct iii_volume_attached, mount_path_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_volume_attached, warnings), offsetof(struct iii_volume_attached, warnings_count), NULL},
 };
-const struct table_type iii_type_volume_attached = {"VolumeAttached", sizeof(struct iii_volume_attached), fields_volume_attached, 2, false};
+const struct table_type iii_type_volume_attached = {"VolumeAttached", sizeof(struct iii_volume_attached), fields_volume_attached, 3, false};
 
 static const struct table_field fields_volume_detached[] = {
     {"detached", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_detached, detached), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_volume_detached, warnings), offsetof(struct iii_volume_detached, warnings_count), NULL},
 };
-const struct table_type iii_type_volume_detached = {"VolumeDetached", sizeof(struct iii_volume_detached), fields_volume_detached, 1, false};
+const struct table_type iii_type_volume_detached = {"VolumeDetached", sizeof(struct iii_volume_detached), fields_volume_detached, 2, false};
 
 static const struct table_field fields_worker_info[] = {
     {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, worker_id), offsetof(struct iii_worker_info, worker_id_len), NULL},
@@ -809,43 +1057,51 @@ static const struct table_field fields_worker_info[] = {
     {"maxSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, max_sandboxes), 0, NULL},
     {"cpuPercent", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, cpu_percent), 0, NULL},
     {"lastHeartbeat", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, last_heartbeat), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_worker_info, warnings), offsetof(struct iii_worker_info, warnings_count), NULL},
 };
-const struct table_type iii_type_worker_info = {"WorkerInfo", sizeof(struct iii_worker_info), fields_worker_info, 6, false};
+const struct table_type iii_type_worker_info = {"WorkerInfo", sizeof(struct iii_worker_info), fields_worker_info, 7, false};
 
 static const struct table_field fields_worker_list[] = {
     {"workers", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_worker_list, workers), offsetof(struct iii_worker_list, workers_count), &iii_type_worker_info},
     {"alive", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_list, alive), 0, NULL},
     {"dead", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_list, dead), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_worker_list, warnings), offsetof(struct iii_worker_list, warnings_count), NULL},
 };
-const struct table_type iii_type_worker_list = {"WorkerList", sizeof(struct iii_worker_list), fields_worker_list, 3, false};
+const struct table_type iii_type_worker_list = {"WorkerList", sizeof(struct iii_worker_list), fields_worker_list, 4, false};
 
 static const struct table_field fields_worker_selected[] = {
     {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_selected, worker_id), offsetof(struct iii_worker_selected, worker_id_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_worker_selected, warnings), offsetof(struct iii_worker_selected, warnings_count), NULL},
 };
-const struct table_type iii_type_worker_selected = {"WorkerSelected", sizeof(struct iii_worker_selected), fields_worker_selected, 1, false};
+const struct table_type iii_type_worker_selected = {"WorkerSelected", sizeof(struct iii_worker_selected), fields_worker_selected, 2, false};
 
 static const struct table_field fields_workers_reaped[] = {
     {"reaped", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, reaped), 0, NULL},
     {"reassigned", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, reassigned), 0, NULL},
     {"expired", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, expired), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_workers_reaped, warnings), offsetof(struct iii_workers_reaped, warnings_count), NULL},
 };
-const struct table_type iii_type_workers_reaped = {"WorkersReaped", sizeof(struct iii_workers_reaped), fields_workers_reaped, 3, false};
+const struct table_type iii_type_workers_reaped = {"WorkersReaped", sizeof(struct iii_workers_reaped), fields_workers_reaped, 4, false};
 
 static const struct table_field fields_workers_migrated[] = {
     {"migrated", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_migrated, migrated), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_workers_migrated, warnings), offsetof(struct iii_workers_migrated, warnings_count), NULL},
 };
-const struct table_type iii_type_workers_migrated = {"WorkersMigrated", sizeof(struct iii_workers_migrated), fields_workers_migrated, 1, false};
+const struct table_type iii_type_workers_migrated = {"WorkersMigrated", sizeof(struct iii_workers_migrated), fields_workers_migrated, 2, false};
 
 static const struct table_field fields_error_body[] = {
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_error_body, error), offsetof(struct iii_error_body, error_len), NULL},
+    {"result", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_error_body, result), 0, &iii_type_exec_result},
 };
-const struct table_type iii_type_error_body = {"ErrorBody", sizeof(struct iii_error_body), fields_error_body, 1, false};
+const struct table_type iii_type_error_body = {"ErrorBody", sizeof(struct iii_error_body), fields_error_body, 2, false};
 
 static const struct table_field fields_token[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, id), offsetof(struct iii_token, id_len), NULL},
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, name), offsetof(struct iii_token, name_len), NULL},
     {"role", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, role), offsetof(struct iii_token, role_len), NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, tenant), offsetof(struct iii_token, tenant_len), NULL},
+    {"sandbox", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, sandbox), offsetof(struct iii_token, sandbox_len), NULL},
+    {"operations", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_token, operations), offsetof(struct iii_token, operations_count), NULL},
     {"created", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, created), 0, NULL},
     {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, expires), 0, NULL},
     {"lastUsed", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, last_used), 0, NULL},
@@ -854,13 +1110,15 @@ static const struct table_field fields_token[] = {
     {"quota", KIND_NUMBER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_token, quota), offsetof(struct iii_token, quota_count), NULL},
     {"usage", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_token, usage), offsetof(struct iii_token, usage_count), NULL},
     {"secret", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, secret), offsetof(struct iii_token, secret_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_token, warnings), offsetof(struct iii_token, warnings_count), NULL},
 };
-const struct table_type iii_type_token = {"Token", sizeof(struct iii_token), fields_token, 12, false};
+const struct table_type iii_type_token = {"Token", sizeof(struct iii_token), fields_token, 15, false};
 
 static const struct table_field fields_token_list[] = {
     {"tokens", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_token_list, tokens), offsetof(struct iii_token_list, tokens_count), &iii_type_token},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_token_list, warnings), offsetof(struct iii_token_list, warnings_count), NULL},
 };
-const struct table_type iii_type_token_list = {"TokenList", sizeof(struct iii_token_list), fields_token_list, 1, false};
+const struct table_type iii_type_token_list = {"TokenList", sizeof(struct iii_token_list), fields_token_list, 2, false};
 
 static const struct table_field fields_fs_move_move[] = {
     {"from", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_fs_move_move, from), offsetof(struct iii_fs_move_move, from_len), NULL},
@@ -881,13 +1139,18 @@ static const struct table_field fields_template_create_config[] = {
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, net_mbps), 0, NULL},
     {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, idle_timeout), 0, NULL},
+    {"onTimeout", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, on_timeout), offsetof(struct iii_template_create_config, on_timeout_len), NULL},
+    {"onIdle", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, on_idle), offsetof(struct iii_template_create_config, on_idle_len), NULL},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, restart), offsetof(struct iii_template_create_config, restart_len), NULL},
+    {"autoResume", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, auto_resume), 0, NULL},
     {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, network), 0, NULL},
     {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, env), offsetof(struct iii_template_create_config, env_count), NULL},
+    {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, seccomp), offsetof(struct iii_template_create_config, seccomp_len), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, workdir), offsetof(struct iii_template_create_config, workdir_len), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, metadata), offsetof(struct iii_template_create_config, metadata_count), NULL},
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config, entrypoint), offsetof(struct iii_template_create_config, entrypoint_count), NULL},
 };
-const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 17, false};
+const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 22, false};
 
 static const struct table_field fields_egress_set_rule[] = {
     {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_set_rule, action), offsetof(struct iii_egress_set_rule, action_len), NULL},
@@ -910,15 +1173,21 @@ static const struct table_field fields_sandbox_create_options[] = {
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, net_mbps), 0, NULL},
     {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, idle_timeout), 0, NULL},
+    {"onTimeout", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, on_timeout), offsetof(struct iii_sandbox_create_options, on_timeout_len), NULL},
+    {"onIdle", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, on_idle), offsetof(struct iii_sandbox_create_options, on_idle_len), NULL},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, restart), offsetof(struct iii_sandbox_create_options, restart_len), NULL},
+    {"autoResume", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, auto_resume), 0, NULL},
     {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, network), 0, NULL},
     {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, env), offsetof(struct iii_sandbox_create_options, env_count), NULL},
+    {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, seccomp), offsetof(struct iii_sandbox_create_options, seccomp_len), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, workdir), offsetof(struct iii_sandbox_create_options, workdir_len), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, metadata), offsetof(struct iii_sandbox_create_options, metadata_count), NULL},
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, entrypoint), offsetof(struct iii_sandbox_create_options, entrypoint_count), NULL},
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, backend), offsetof(struct iii_sandbox_create_options, backend_len), NULL},
     {"template", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, template_), offsetof(struct iii_sandbox_create_options, template_len), NULL},
+    {"ifExists", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, if_exists), offsetof(struct iii_sandbox_create_options, if_exists_len), NULL},
 };
-const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 19, false};
+const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 25, false};
 
 static const struct table_field fields_sandbox_list_options[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, status), offsetof(struct iii_sandbox_list_options, status_len), NULL},
@@ -928,6 +1197,33 @@ static const struct table_field fields_sandbox_list_options[] = {
     {"parentId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, parent_id), offsetof(struct iii_sandbox_list_options, parent_id_len), NULL},
 };
 const struct table_type iii_type_sandbox_list_options = {"sandbox_list_options", sizeof(struct iii_sandbox_list_options), fields_sandbox_list_options, 5, false};
+
+static const struct table_field fields_sandbox_stop_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_stop_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_sandbox_stop_options = {"sandbox_stop_options", sizeof(struct iii_sandbox_stop_options), fields_sandbox_stop_options, 1, false};
+
+static const struct table_field fields_sandbox_restart_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_restart_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_sandbox_restart_options = {"sandbox_restart_options", sizeof(struct iii_sandbox_restart_options), fields_sandbox_restart_options, 1, false};
+
+static const struct table_field fields_sandbox_policy_options[] = {
+    {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_policy_options, idle_timeout), 0, NULL},
+    {"onTimeout", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_policy_options, on_timeout), offsetof(struct iii_sandbox_policy_options, on_timeout_len), NULL},
+    {"onIdle", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_policy_options, on_idle), offsetof(struct iii_sandbox_policy_options, on_idle_len), NULL},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_policy_options, restart), offsetof(struct iii_sandbox_policy_options, restart_len), NULL},
+    {"autoResume", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_policy_options, auto_resume), 0, NULL},
+};
+const struct table_type iii_type_sandbox_policy_options = {"sandbox_policy_options", sizeof(struct iii_sandbox_policy_options), fields_sandbox_policy_options, 5, false};
+
+static const struct table_field fields_sandbox_resize_options[] = {
+    {"memory", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_resize_options, memory), 0, NULL},
+    {"cpu", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_resize_options, cpu), 0, NULL},
+    {"pids", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_resize_options, pids), 0, NULL},
+    {"diskMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_resize_options, disk_mb), 0, NULL},
+};
+const struct table_type iii_type_sandbox_resize_options = {"sandbox_resize_options", sizeof(struct iii_sandbox_resize_options), fields_sandbox_resize_options, 4, false};
 
 static const struct table_field fields_sandbox_label_options[] = {
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_label_options, metadata), offsetof(struct iii_sandbox_label_options, metadata_count), NULL},
@@ -949,16 +1245,29 @@ const struct table_type iii_type_sandbox_fork_options = {"sandbox_fork_options",
 static const struct table_field fields_cmd_run_options[] = {
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, timeout), 0, NULL},
     {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, cwd), offsetof(struct iii_cmd_run_options, cwd_len), NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, env), offsetof(struct iii_cmd_run_options, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, user), offsetof(struct iii_cmd_run_options, user_len), NULL},
+    {"stdin", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, stdin_), offsetof(struct iii_cmd_run_options, stdin_len), NULL},
+    {"stdinEncoding", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, stdin_encoding), offsetof(struct iii_cmd_run_options, stdin_encoding_len), NULL},
 };
-const struct table_type iii_type_cmd_run_options = {"cmd_run_options", sizeof(struct iii_cmd_run_options), fields_cmd_run_options, 2, false};
+const struct table_type iii_type_cmd_run_options = {"cmd_run_options", sizeof(struct iii_cmd_run_options), fields_cmd_run_options, 6, false};
 
 static const struct table_field fields_cmd_run_stream_options[] = {
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, timeout), 0, NULL},
     {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, cwd), offsetof(struct iii_cmd_run_stream_options, cwd_len), NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, env), offsetof(struct iii_cmd_run_stream_options, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, user), offsetof(struct iii_cmd_run_stream_options, user_len), NULL},
+    {"stdin", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, stdin_), offsetof(struct iii_cmd_run_stream_options, stdin_len), NULL},
+    {"stdinEncoding", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, stdin_encoding), offsetof(struct iii_cmd_run_stream_options, stdin_encoding_len), NULL},
 };
-const struct table_type iii_type_cmd_run_stream_options = {"cmd_run_stream_options", sizeof(struct iii_cmd_run_stream_options), fields_cmd_run_stream_options, 2, false};
+const struct table_type iii_type_cmd_run_stream_options = {"cmd_run_stream_options", sizeof(struct iii_cmd_run_stream_options), fields_cmd_run_stream_options, 6, false};
 
-const struct table_type iii_type_cmd_background_options = {"cmd_background_options", sizeof(struct iii_cmd_background_options), NULL, 0, false};
+static const struct table_field fields_cmd_background_options[] = {
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_background_options, cwd), offsetof(struct iii_cmd_background_options, cwd_len), NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_cmd_background_options, env), offsetof(struct iii_cmd_background_options, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_background_options, user), offsetof(struct iii_cmd_background_options, user_len), NULL},
+};
+const struct table_type iii_type_cmd_background_options = {"cmd_background_options", sizeof(struct iii_cmd_background_options), fields_cmd_background_options, 3, false};
 
 static const struct table_field fields_cmd_background_logs_options[] = {
     {"cursor", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_cmd_background_logs_options, cursor), 0, NULL},
@@ -974,10 +1283,11 @@ static const struct table_field fields_exec_start_options[] = {
     {"execId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, exec_id), offsetof(struct iii_exec_start_options, exec_id_len), NULL},
     {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, cwd), offsetof(struct iii_exec_start_options, cwd_len), NULL},
     {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_exec_start_options, env), offsetof(struct iii_exec_start_options, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, user), offsetof(struct iii_exec_start_options, user_len), NULL},
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, timeout), 0, NULL},
     {"stdin", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, stdin_), 0, NULL},
 };
-const struct table_type iii_type_exec_start_options = {"exec_start_options", sizeof(struct iii_exec_start_options), fields_exec_start_options, 5, false};
+const struct table_type iii_type_exec_start_options = {"exec_start_options", sizeof(struct iii_exec_start_options), fields_exec_start_options, 6, false};
 
 static const struct table_field fields_exec_output_options[] = {
     {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_exec_output_options, offset), 0, NULL},
@@ -1013,8 +1323,10 @@ const struct table_type iii_type_queue_dlq_options = {"queue_dlq_options", sizeo
 
 static const struct table_field fields_fs_list_options[] = {
     {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_list_options, path), offsetof(struct iii_fs_list_options, path_len), NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_list_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_list_options, offset), 0, NULL},
 };
-const struct table_type iii_type_fs_list_options = {"fs_list_options", sizeof(struct iii_fs_list_options), fields_fs_list_options, 1, false};
+const struct table_type iii_type_fs_list_options = {"fs_list_options", sizeof(struct iii_fs_list_options), fields_fs_list_options, 3, false};
 
 static const struct table_field fields_fs_search_options[] = {
     {"dir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_search_options, dir), offsetof(struct iii_fs_search_options, dir_len), NULL},
@@ -1038,6 +1350,23 @@ static const struct table_field fields_fs_rmdir_options[] = {
     {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_rmdir_options, path), offsetof(struct iii_fs_rmdir_options, path_len), NULL},
 };
 const struct table_type iii_type_fs_rmdir_options = {"fs_rmdir_options", sizeof(struct iii_fs_rmdir_options), fields_fs_rmdir_options, 2, false};
+
+static const struct table_field fields_fs_watch_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_fs_watch_options, path), offsetof(struct iii_fs_watch_options, path_len), NULL},
+    {"recursive", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_fs_watch_options, recursive), 0, NULL},
+    {"exclude", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_fs_watch_options, exclude), offsetof(struct iii_fs_watch_options, exclude_len), NULL},
+};
+const struct table_type iii_type_fs_watch_options = {"fs_watch_options", sizeof(struct iii_fs_watch_options), fields_fs_watch_options, 3, false};
+
+static const struct table_field fields_fs_sign_options[] = {
+    {"method", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, method), offsetof(struct iii_fs_sign_options, method_len), NULL},
+    {"ttl", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, ttl), 0, NULL},
+    {"once", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, once), 0, NULL},
+    {"maxBytes", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, max_bytes), 0, NULL},
+    {"contentType", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, content_type), offsetof(struct iii_fs_sign_options, content_type_len), NULL},
+    {"format", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_sign_options, format), offsetof(struct iii_fs_sign_options, format_len), NULL},
+};
+const struct table_type iii_type_fs_sign_options = {"fs_sign_options", sizeof(struct iii_fs_sign_options), fields_fs_sign_options, 6, false};
 
 static const struct table_field fields_proc_kill_options[] = {
     {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proc_kill_options, signal), offsetof(struct iii_proc_kill_options, signal_len), NULL},
@@ -1156,6 +1485,13 @@ static const struct table_field fields_port_expose_options[] = {
 };
 const struct table_type iii_type_port_expose_options = {"port_expose_options", sizeof(struct iii_port_expose_options), fields_port_expose_options, 2, false};
 
+static const struct table_field fields_preview_open_options[] = {
+    {"public", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_preview_open_options, public_), 0, NULL},
+    {"rewriteHost", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_preview_open_options, rewrite_host), 0, NULL},
+    {"ttl", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_preview_open_options, ttl), 0, NULL},
+};
+const struct table_type iii_type_preview_open_options = {"preview_open_options", sizeof(struct iii_preview_open_options), fields_preview_open_options, 3, false};
+
 static const struct table_field fields_proxy_request_options[] = {
     {"method", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, method), offsetof(struct iii_proxy_request_options, method_len), NULL},
     {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, path), offsetof(struct iii_proxy_request_options, path_len), NULL},
@@ -1181,10 +1517,19 @@ const struct table_type iii_type_terminal_create_options = {"terminal_create_opt
 static const struct table_field fields_token_create_options[] = {
     {"role", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, role), offsetof(struct iii_token_create_options, role_len), NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, tenant), offsetof(struct iii_token_create_options, tenant_len), NULL},
+    {"sandbox", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, sandbox), offsetof(struct iii_token_create_options, sandbox_len), NULL},
+    {"operations", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_token_create_options, operations), offsetof(struct iii_token_create_options, operations_count), NULL},
     {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, expires), 0, NULL},
     {"quota", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, quota), 0, NULL},
 };
-const struct table_type iii_type_token_create_options = {"token_create_options", sizeof(struct iii_token_create_options), fields_token_create_options, 4, false};
+const struct table_type iii_type_token_create_options = {"token_create_options", sizeof(struct iii_token_create_options), fields_token_create_options, 6, false};
+
+static const struct table_field fields_ssh_key_add_options[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key_add_options, name), offsetof(struct iii_ssh_key_add_options, name_len), NULL},
+    {"sandbox", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key_add_options, sandbox), offsetof(struct iii_ssh_key_add_options, sandbox_len), NULL},
+    {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_ssh_key_add_options, expires), 0, NULL},
+};
+const struct table_type iii_type_ssh_key_add_options = {"ssh_key_add_options", sizeof(struct iii_ssh_key_add_options), fields_ssh_key_add_options, 3, false};
 
 static const struct table_field fields_event_history_options[] = {
     {"sandboxId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_event_history_options, sandbox_id), offsetof(struct iii_event_history_options, sandbox_id_len), NULL},
@@ -1239,6 +1584,52 @@ static const struct table_field fields_alert_history_options[] = {
 };
 const struct table_type iii_type_alert_history_options = {"alert_history_options", sizeof(struct iii_alert_history_options), fields_alert_history_options, 1, false};
 
+static const struct table_field fields_webhook_create_options[] = {
+    {"events", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_create_options, events), offsetof(struct iii_webhook_create_options, events_count), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_create_options, sandbox_id), offsetof(struct iii_webhook_create_options, sandbox_id_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_webhook_create_options, metadata), offsetof(struct iii_webhook_create_options, metadata_count), NULL},
+    {"description", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_create_options, description), offsetof(struct iii_webhook_create_options, description_len), NULL},
+    {"enabled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_create_options, enabled), 0, NULL},
+};
+const struct table_type iii_type_webhook_create_options = {"webhook_create_options", sizeof(struct iii_webhook_create_options), fields_webhook_create_options, 5, false};
+
+static const struct table_field fields_webhook_list_options[] = {
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_webhook_list_options, sandbox_id), offsetof(struct iii_webhook_list_options, sandbox_id_len), NULL},
+};
+const struct table_type iii_type_webhook_list_options = {"webhook_list_options", sizeof(struct iii_webhook_list_options), fields_webhook_list_options, 1, false};
+
+static const struct table_field fields_webhook_update_options[] = {
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, url), offsetof(struct iii_webhook_update_options, url_len), NULL},
+    {"events", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, events), offsetof(struct iii_webhook_update_options, events_count), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, sandbox_id), offsetof(struct iii_webhook_update_options, sandbox_id_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, metadata), offsetof(struct iii_webhook_update_options, metadata_count), NULL},
+    {"description", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, description), offsetof(struct iii_webhook_update_options, description_len), NULL},
+    {"enabled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_update_options, enabled), 0, NULL},
+};
+const struct table_type iii_type_webhook_update_options = {"webhook_update_options", sizeof(struct iii_webhook_update_options), fields_webhook_update_options, 6, false};
+
+static const struct table_field fields_webhook_rotate_options[] = {
+    {"overlap", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_rotate_options, overlap), 0, NULL},
+};
+const struct table_type iii_type_webhook_rotate_options = {"webhook_rotate_options", sizeof(struct iii_webhook_rotate_options), fields_webhook_rotate_options, 1, false};
+
+static const struct table_field fields_webhook_deliveries_options[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_webhook_deliveries_options, status), offsetof(struct iii_webhook_deliveries_options, status_len), NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_webhook_deliveries_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_webhook_deliveries_options, offset), 0, NULL},
+};
+const struct table_type iii_type_webhook_deliveries_options = {"webhook_deliveries_options", sizeof(struct iii_webhook_deliveries_options), fields_webhook_deliveries_options, 3, false};
+
+static const struct table_field fields_webhook_purge_options[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_webhook_purge_options, status), offsetof(struct iii_webhook_purge_options, status_len), NULL},
+};
+const struct table_type iii_type_webhook_purge_options = {"webhook_purge_options", sizeof(struct iii_webhook_purge_options), fields_webhook_purge_options, 1, false};
+
+static const struct table_field fields_webhook_retry_options[] = {
+    {"deliveryId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_webhook_retry_options, delivery_id), offsetof(struct iii_webhook_retry_options, delivery_id_len), NULL},
+};
+const struct table_type iii_type_webhook_retry_options = {"webhook_retry_options", sizeof(struct iii_webhook_retry_options), fields_webhook_retry_options, 1, false};
+
 static const struct table_field fields_egress_set_options[] = {
     {"default", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_set_options, default_), offsetof(struct iii_egress_set_options, default_len), NULL},
     {"rules", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_egress_set_options, rules), offsetof(struct iii_egress_set_options, rules_count), &iii_type_egress_set_rule},
@@ -1252,8 +1643,9 @@ const struct table_type iii_type_network_create_options = {"network_create_optio
 
 static const struct table_field fields_volume_create_options[] = {
     {"driver", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_create_options, driver), offsetof(struct iii_volume_create_options, driver_len), NULL},
+    {"sizeMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_create_options, size_mb), 0, NULL},
 };
-const struct table_type iii_type_volume_create_options = {"volume_create_options", sizeof(struct iii_volume_create_options), fields_volume_create_options, 1, false};
+const struct table_type iii_type_volume_create_options = {"volume_create_options", sizeof(struct iii_volume_create_options), fields_volume_create_options, 2, false};
 
 static const struct table_field fields_volume_attach_options[] = {
     {"readOnly", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_attach_options, read_only), 0, NULL},
@@ -1268,7 +1660,9 @@ const struct error_name iii_error_names[] = {
     {III_METHOD_NOT_ALLOWED, "method_not_allowed"},
     {III_CONFLICT, "conflict"},
     {III_GONE, "gone"},
+    {III_PRECONDITION_FAILED, "precondition_failed"},
     {III_TOO_LARGE, "too_large"},
+    {III_RANGE_NOT_SATISFIABLE, "range_not_satisfiable"},
     {III_RATE_LIMITED, "rate_limited"},
     {III_INTERNAL, "internal"},
     {III_UNSUPPORTED, "unsupported"},

@@ -1,9 +1,11 @@
 """Requests and answers without any input or output: shared by the asynchronous and the blocking client."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
-from dataclasses import dataclass
+import ssl
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -11,25 +13,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from ._errors import ApiError, ConnectionFailed, RequestTimeout, SandboxError
 from ._operation import CallOptions, Operation
+from ._settings import CA_VARIABLE, URL_VARIABLE, ClientConfig
 from .errors import BY_STATUS, STATUS_OF
+from .types import ExecResult
 
-DEFAULT_URL = "http://localhost:3111"
-DEFAULT_TIMEOUT_MS = 30_000
-DEFAULT_RETRIES = 2
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
 EVENTS = "text/event-stream"
-
-
-@dataclass(frozen=True)
-class ClientConfig:
-    """timeout_ms: for each phase of a request; commands, pulls and copies may take longer, and streams have no end of their own.
-    max_retries: of calls that may be repeated."""
-
-    base_url: str = DEFAULT_URL
-    token: str | None = None
-    timeout_ms: int = DEFAULT_TIMEOUT_MS
-    max_retries: int = DEFAULT_RETRIES
 
 
 @dataclass(frozen=True)
@@ -38,9 +28,10 @@ class Request:
 
     verb: str
     method: str
+    address: str
     path: str
     body: Any
-    headers: dict[str, str]
+    headers: dict[str, str] = field(repr=False)
     timeout: httpx.Timeout
     retries: int
 
@@ -66,7 +57,7 @@ def plain_request(config: ClientConfig, method: str, path: str, body: Any, optio
         headers["Idempotency-Key"] = options.idempotency_key
     ms = config.timeout_ms if options.timeout_ms is None else options.timeout_ms
     retries = config.max_retries if method == "GET" else 0
-    return Request("STREAM" if streams else method, method, path, body, headers, timeout_of(ms, streams), retries)
+    return Request("STREAM" if streams else method, method, config.base_url, path, body, headers, timeout_of(ms, streams), retries)
 
 
 def request_for(config: ClientConfig, op: Operation, fields: dict[str, Any], options: CallOptions | None, streams: bool) -> Request:
@@ -75,11 +66,11 @@ def request_for(config: ClientConfig, op: Operation, fields: dict[str, Any], opt
     repeatable = op.safe or (op.idempotency_key and options is not None and options.idempotency_key is not None)
     own = options is not None and options.timeout_ms is not None
     timeout = made.timeout if own or not op.long else timeout_of(config.timeout_ms, True)
-    return Request(made.verb, made.method, made.path, made.body, made.headers, timeout, config.max_retries if repeatable else 0)
+    return dataclasses.replace(made, timeout=timeout, retries=config.max_retries if repeatable else 0)
 
 
 def failure_of(request: Request, response: httpx.Response, text: str) -> ApiError:
-    reason, status = text, response.status_code
+    reason, status, parsed = text, response.status_code, None
     try:
         parsed = json.loads(text)
         if isinstance(parsed, dict) and isinstance(parsed.get("error"), str):
@@ -87,12 +78,28 @@ def failure_of(request: Request, response: httpx.Response, text: str) -> ApiErro
     except ValueError:
         pass  # some proxy in between answered, and its text is the reason
     code, make = BY_STATUS.get(status, (f"http_{status}", ApiError))
-    return make(request.verb, request.path, response, code, reason)
+    return make(request.verb, request.path, response, code, reason, parsed)
+
+
+def timed_out(config: ClientConfig, path: str, result: ExecResult) -> ApiError:
+    """A command that timed out, as it is answered when it is not streamed."""
+    reason = f"command timed out after {result.duration} ms; its processes were killed"
+    body = {"error": reason, "result": result.model_dump(exclude_none=True)}
+    response = httpx.Response(504, request=httpx.Request("POST", config.base_url + path), json=body)
+    code, make = BY_STATUS[504]
+    return make("STREAM", path, response, code, reason, body)
 
 
 def lost(request: Request, error: Exception) -> SandboxError:
-    kind = RequestTimeout if isinstance(error, httpx.TimeoutException) else ConnectionFailed
-    return kind(f"{request.verb} {request.path}: {error or type(error).__name__}")
+    where = f"{request.verb} {request.address}{request.path}"
+    if isinstance(error, httpx.TimeoutException):
+        limit = request.timeout.connect if isinstance(error, httpx.ConnectTimeout) else request.timeout.read
+        return RequestTimeout(f"{where}: no answer within {limit:g} s; timeout_ms is the client's limit")
+    if isinstance(error.__context__, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return ConnectionFailed(f"{where}: TLS failed: {error}; {CA_VARIABLE} names the certificates to verify the server with")
+    if isinstance(error, httpx.ConnectError):
+        return ConnectionFailed(f"{where}: no server at {request.address}: start one with `iii serve`, or set {URL_VARIABLE} ({error})")
+    return ConnectionFailed(f"{where}: {error or type(error).__name__}")
 
 
 def pause_after_loss(request: Request, left: int) -> float:

@@ -3,8 +3,23 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ._errors import ConnectionFailed
+from ._settings import ClientConfig, address_of
+
+T = TypeVar("T")
+
+
+def Opening(value: T) -> T:
+    """In asyncnet.py a class; here a thing is open when it is there."""
+    return value
+
+
+def called(callback: Callable[..., Any] | None, *arguments: Any) -> None:
+    if callback:
+        callback(*arguments)
 
 
 class Connection:
@@ -30,12 +45,13 @@ class Connection:
         self._sock.close()
 
 
-def dial(host: str, port: int, is_tls: bool, timeout_s: float) -> Connection:
+def dial(host: str, port: int, config: ClientConfig) -> Connection:
+    context = config.tls()
     try:
-        sock = socket.create_connection((host, port), timeout=timeout_s)
-        if is_tls:
-            sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
+        sock = socket.create_connection((host, port), timeout=config.timeout_ms / 1000)
+        if isinstance(context, ssl.SSLContext):
+            sock = context.wrap_socket(sock, server_hostname=host)
     except OSError as error:
-        raise ConnectionFailed(f"{host}:{port}: {error}") from error
+        raise ConnectionFailed(f"WebSocket to {address_of(config.base_url)}: {error}") from error
     sock.settimeout(None)
     return Connection(sock)

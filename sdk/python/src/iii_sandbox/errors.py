@@ -31,8 +31,16 @@ class GoneError(ApiError):
     """It is gone (410)."""
 
 
+class PreconditionFailedError(ApiError):
+    """The file is not in the state that If-Match or If-None-Match wants (412)."""
+
+
 class TooLargeError(ApiError):
     """The body is larger than the server takes (413)."""
+
+
+class RangeNotSatisfiableError(ApiError):
+    """The range lies outside of the file; see the Content-Range header (416)."""
 
 
 class RateLimitedError(ApiError):
@@ -71,7 +79,9 @@ BY_STATUS: dict[int, tuple[str, type[ApiError]]] = {
     405: ("method_not_allowed", MethodNotAllowedError),
     409: ("conflict", ConflictError),
     410: ("gone", GoneError),
+    412: ("precondition_failed", PreconditionFailedError),
     413: ("too_large", TooLargeError),
+    416: ("range_not_satisfiable", RangeNotSatisfiableError),
     429: ("rate_limited", RateLimitedError),
     500: ("internal", InternalError),
     501: ("unsupported", UnsupportedError),
@@ -89,7 +99,9 @@ STATUS_OF = {
     "method_not_allowed": 405,
     "conflict": 409,
     "gone": 410,
+    "precondition_failed": 412,
     "too_large": 413,
+    "range_not_satisfiable": 416,
     "rate_limited": 429,
     "internal": 500,
     "unsupported": 501,
@@ -110,6 +122,8 @@ __all__ = [
     "NoCapacityError",
     "NoSpaceError",
     "NotFoundError",
+    "PreconditionFailedError",
+    "RangeNotSatisfiableError",
     "RateLimitedError",
     "TimedOutError",
     "TooLargeError",

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 
 from typing_extensions import NotRequired, Required
 
-from ._model import Model
+from ._model import Ended, Model
 
 
 FsMoveMove = TypedDict("FsMoveMove", {
@@ -28,8 +28,13 @@ TemplateCreateConfig = TypedDict("TemplateCreateConfig", {
     "shmMb": NotRequired[int],
     "netMbps": NotRequired[int],
     "idleTimeout": NotRequired[int],
+    "onTimeout": NotRequired[Literal["kill", "stop", "pause", "hibernate"]],
+    "onIdle": NotRequired[Literal["kill", "stop", "pause", "hibernate"]],
+    "restart": NotRequired[Literal["no", "always"]],
+    "autoResume": NotRequired[bool],
     "network": NotRequired[bool],
     "env": NotRequired[dict[str, str]],
+    "seccomp": NotRequired[Literal["default", "strict"]],
     "workdir": NotRequired[str],
     "metadata": NotRequired[dict[str, str]],
     "entrypoint": NotRequired[list[str]],
@@ -42,6 +47,221 @@ EgressSetRule = TypedDict("EgressSetRule", {
     "domain": NotRequired[str],
     "ports": NotRequired[Any],
 })
+
+
+class FileEvent(Model):
+    """A change of a file. moved: it was at oldPath. overflow: changes at and below path were lost, list it again. limit: path is not watched, message says why. gone: the watched folder is not there any more; back: it is there again, list it."""
+
+    type: str
+    path: str | None = None
+    directory: bool | None = None
+    oldPath: str | None = None
+    message: str | None = None
+    error: str | None = None
+    code: str | None = None
+    timestamp: int
+
+    @property
+    def old_path(self) -> str | None:
+        return self.oldPath
+
+
+class FileUrl(Model):
+    """A signed URL: send this method to it, without a token. once: the first request uses it up."""
+
+    url: str
+    method: str
+    path: str
+    expiresAt: int
+    once: bool
+    warnings: list[str] | None = None
+
+    @property
+    def expires_at(self) -> int:
+        return self.expiresAt
+
+
+class FileContent(Model):
+    """What was written. A file: size, mode, ETag, time, and whether there was none before. An archive: entries, and size of their contents. A form: its files."""
+
+    path: str
+    size: int
+    mode: str | None = None
+    etag: str | None = None
+    modifiedAt: int | None = None
+    created: bool | None = None
+    entries: int | None = None
+    files: list[FileContent] | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def modified_at(self) -> int | None:
+        return self.modifiedAt
+
+
+class SshKey(Model):
+    """A public key that may log in by SSH, with the rights of the token that added it."""
+
+    id: str
+    name: str
+    type: str
+    fingerprint: str
+    bits: int
+    token: str
+    createdAt: int
+    sandbox: str | None = None
+    expires: int | None = None
+    tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+
+class SshKeyList(Model):
+    """SSH keys."""
+
+    keys: list[SshKey]
+    warnings: list[str] | None = None
+
+
+class SshInfo(Model):
+    """Where SSH is served: ssh SANDBOX@host -p port. hostKey: fingerprint of the server's key."""
+
+    enabled: bool
+    host: str | None = None
+    port: int | None = None
+    hostKey: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def host_key(self) -> str | None:
+        return self.hostKey
+
+
+class Webhook(Model):
+    """A webhook. failingSince: of the first failure since a success; pending, dead: messages that wait, dead letters; dropped: events since the start that found no room; secret: whsec_ and a key in base64, only when it was made or rotated."""
+
+    id: str
+    url: str
+    events: list[str]
+    sandboxId: str | None = None
+    metadata: dict[str, str] | None = None
+    description: str | None = None
+    enabled: bool
+    disabledReason: str | None = None
+    failingSince: int | None = None
+    pending: int
+    dead: int
+    dropped: int
+    createdAt: int
+    updatedAt: int | None = None
+    secret: str | None = None
+    tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str | None:
+        return self.sandboxId
+
+    @property
+    def disabled_reason(self) -> str | None:
+        return self.disabledReason
+
+    @property
+    def failing_since(self) -> int | None:
+        return self.failingSince
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def updated_at(self) -> int | None:
+        return self.updatedAt
+
+
+class WebhookList(Model):
+    """Webhooks."""
+
+    webhooks: list[Webhook]
+    warnings: list[str] | None = None
+
+
+class WebhookTest(Model):
+    """Outcome of one attempt; status: that of the response, if there was one."""
+
+    delivered: bool
+    status: int | None = None
+    durationMs: int
+    error: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def duration_ms(self) -> int:
+        return self.durationMs
+
+
+class WebhookDelivery(Model):
+    """A message that is not delivered; id is its header webhook-id."""
+
+    id: str
+    webhookId: str
+    topic: str
+    status: str
+    attempts: int
+    createdAt: int
+    nextAttemptAt: int | None = None
+    lastAttemptAt: int | None = None
+    lastStatus: int | None = None
+    lastError: str | None = None
+
+    @property
+    def webhook_id(self) -> str:
+        return self.webhookId
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def next_attempt_at(self) -> int | None:
+        return self.nextAttemptAt
+
+    @property
+    def last_attempt_at(self) -> int | None:
+        return self.lastAttemptAt
+
+    @property
+    def last_status(self) -> int | None:
+        return self.lastStatus
+
+    @property
+    def last_error(self) -> str | None:
+        return self.lastError
+
+
+class WebhookDeliveryPage(Model):
+    """Messages."""
+
+    deliveries: list[WebhookDelivery]
+    total: int
+    warnings: list[str] | None = None
+
+
+class WebhookRetried(Model):
+    """How many wait for delivery again."""
+
+    retried: int
+    warnings: list[str] | None = None
+
+
+class WebhookPurged(Model):
+    """How many were removed."""
+
+    purged: int
+    warnings: list[str] | None = None
 
 
 class SandboxConfig(Model):
@@ -64,10 +284,47 @@ class SandboxConfig(Model):
     openFiles: int | None = None
     shmMb: int | None = None
     netMbps: int | None = None
+    onTimeout: str | None = None
+    onIdle: str | None = None
+    restart: str | None = None
+    autoResume: bool | None = None
+    seccomp: str | None = None
+
+    @property
+    def idle_timeout(self) -> int | None:
+        return self.idleTimeout
+
+    @property
+    def disk_mb(self) -> int | None:
+        return self.diskMb
+
+    @property
+    def open_files(self) -> int | None:
+        return self.openFiles
+
+    @property
+    def shm_mb(self) -> int | None:
+        return self.shmMb
+
+    @property
+    def net_mbps(self) -> int | None:
+        return self.netMbps
+
+    @property
+    def on_timeout(self) -> str | None:
+        return self.onTimeout
+
+    @property
+    def on_idle(self) -> str | None:
+        return self.onIdle
+
+    @property
+    def auto_resume(self) -> bool | None:
+        return self.autoResume
 
 
 class SandboxInfo(Model):
-    """One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
+    """One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec. stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did) or lost (its processes were gone when the server started: a reboot); error: what was found then."""
 
     id: str
     name: str
@@ -86,12 +343,57 @@ class SandboxInfo(Model):
     resolvedImage: str | None = None
     imageDigest: str | None = None
     imageVersion: str | None = None
+    stoppedAt: int | None = None
+    stopReason: str | None = None
+    error: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def expires_at(self) -> int:
+        return self.expiresAt
+
+    @property
+    def parent_id(self) -> str | None:
+        return self.parentId
+
+    @property
+    def worker_id(self) -> str | None:
+        return self.workerId
+
+    @property
+    def without_agent(self) -> str | None:
+        return self.withoutAgent
+
+    @property
+    def resolved_image(self) -> str | None:
+        return self.resolvedImage
+
+    @property
+    def image_digest(self) -> str | None:
+        return self.imageDigest
+
+    @property
+    def image_version(self) -> str | None:
+        return self.imageVersion
+
+    @property
+    def stopped_at(self) -> int | None:
+        return self.stoppedAt
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self.stopReason
 
 
 class SandboxFork(Model):
     """The new sandboxes; parentId is their origin."""
 
     sandboxes: list[SandboxInfo]
+    warnings: list[str] | None = None
 
 
 class SandboxPage(Model):
@@ -101,10 +403,15 @@ class SandboxPage(Model):
     total: int
     page: int
     pageSize: int
+    warnings: list[str] | None = None
+
+    @property
+    def page_size(self) -> int:
+        return self.pageSize
 
 
-class ExecResult(Model):
-    """Result of a command; times in milliseconds."""
+class ExecResult(Ended):
+    """Result of a command; times in milliseconds. signal: the one that ended it (KILL); its exitCode is 128 and its number."""
 
     exitCode: int
     stdout: str
@@ -115,18 +422,65 @@ class ExecResult(Model):
     maxRssKb: int | None = None
     stdoutTruncated: bool | None = None
     stderrTruncated: bool | None = None
+    signal: str | None = None
+    timedOut: bool | None = None
     oomKilled: bool | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def exit_code(self) -> int:
+        return self.exitCode
+
+    @property
+    def user_ms(self) -> int | None:
+        return self.userMs
+
+    @property
+    def system_ms(self) -> int | None:
+        return self.systemMs
+
+    @property
+    def max_rss_kb(self) -> int | None:
+        return self.maxRssKb
+
+    @property
+    def stdout_truncated(self) -> bool | None:
+        return self.stdoutTruncated
+
+    @property
+    def stderr_truncated(self) -> bool | None:
+        return self.stderrTruncated
+
+    @property
+    def timed_out(self) -> bool | None:
+        return self.timedOut
+
+    @property
+    def oom_killed(self) -> bool | None:
+        return self.oomKilled
 
 
 class ExecStreamChunk(Model):
-    """A piece of output; the last event is exit with the exit code as a string."""
+    """A piece of output; the last event is exit with the exit code as a string (-1: it timed out or did not run), duration (ms) and how it ended."""
 
     type: str
     data: str | None = None
     error: str | None = None
     code: str | None = None
+    duration: int | None = None
+    signal: str | None = None
+    timedOut: bool | None = None
+    oomKilled: bool | None = None
     timestamp: int
     tenant: str | None = None
+
+    @property
+    def timed_out(self) -> bool | None:
+        return self.timedOut
+
+    @property
+    def oom_killed(self) -> bool | None:
+        return self.oomKilled
 
 
 class LogEvent(Model):
@@ -157,8 +511,50 @@ class BackgroundExec(Model):
     userMs: int | None = None
     systemMs: int | None = None
     maxRssKb: int | None = None
+    signal: str | None = None
     oomKilled: bool | None = None
     timedOut: bool | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.exitCode
+
+    @property
+    def started_at(self) -> int:
+        return self.startedAt
+
+    @property
+    def finished_at(self) -> int | None:
+        return self.finishedAt
+
+    @property
+    def log_bytes(self) -> int | None:
+        return self.logBytes
+
+    @property
+    def user_ms(self) -> int | None:
+        return self.userMs
+
+    @property
+    def system_ms(self) -> int | None:
+        return self.systemMs
+
+    @property
+    def max_rss_kb(self) -> int | None:
+        return self.maxRssKb
+
+    @property
+    def oom_killed(self) -> bool | None:
+        return self.oomKilled
+
+    @property
+    def timed_out(self) -> bool | None:
+        return self.timedOut
 
 
 class BackgroundLogs(Model):
@@ -166,6 +562,7 @@ class BackgroundLogs(Model):
 
     output: str
     cursor: int
+    warnings: list[str] | None = None
 
 
 class DurableExec(Model):
@@ -185,14 +582,57 @@ class DurableExec(Model):
     userMs: int | None = None
     systemMs: int | None = None
     maxRssKb: int | None = None
+    signal: str | None = None
     oomKilled: bool | None = None
     timedOut: bool | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.exitCode
+
+    @property
+    def started_at(self) -> int:
+        return self.startedAt
+
+    @property
+    def finished_at(self) -> int | None:
+        return self.finishedAt
+
+    @property
+    def log_bytes(self) -> int:
+        return self.logBytes
+
+    @property
+    def user_ms(self) -> int | None:
+        return self.userMs
+
+    @property
+    def system_ms(self) -> int | None:
+        return self.systemMs
+
+    @property
+    def max_rss_kb(self) -> int | None:
+        return self.maxRssKb
+
+    @property
+    def oom_killed(self) -> bool | None:
+        return self.oomKilled
+
+    @property
+    def timed_out(self) -> bool | None:
+        return self.timedOut
 
 
 class DurableExecList(Model):
     """Commands, oldest first."""
 
     execs: list[DurableExec]
+    warnings: list[str] | None = None
 
 
 class ExecOutput(Model):
@@ -202,6 +642,7 @@ class ExecOutput(Model):
     offset: int
     running: bool
     encoding: str
+    warnings: list[str] | None = None
 
 
 class ExecOutputEvent(Model):
@@ -221,6 +662,7 @@ class ExecWritten(Model):
 
     written: int
     closed: bool
+    warnings: list[str] | None = None
 
 
 class ExecSignalled(Model):
@@ -228,6 +670,7 @@ class ExecSignalled(Model):
 
     signalled: str
     signal: str
+    warnings: list[str] | None = None
 
 
 class QueueJobInfo(Model):
@@ -246,12 +689,38 @@ class QueueJobInfo(Model):
     startedAt: int | None = None
     completedAt: int | None = None
     tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def max_retries(self) -> int:
+        return self.maxRetries
+
+    @property
+    def retry_on_exit(self) -> bool | None:
+        return self.retryOnExit
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def started_at(self) -> int | None:
+        return self.startedAt
+
+    @property
+    def completed_at(self) -> int | None:
+        return self.completedAt
 
 
 class QueueCancelled(Model):
     """Id of the job."""
 
     cancelled: str
+    warnings: list[str] | None = None
 
 
 class QueueJobPage(Model):
@@ -259,6 +728,7 @@ class QueueJobPage(Model):
 
     jobs: list[QueueJobInfo]
     total: int
+    warnings: list[str] | None = None
 
 
 class FileInfo(Model):
@@ -269,6 +739,14 @@ class FileInfo(Model):
     size: int
     isDirectory: bool
     modifiedAt: int
+
+    @property
+    def is_directory(self) -> bool:
+        return self.isDirectory
+
+    @property
+    def modified_at(self) -> int:
+        return self.modifiedAt
 
 
 class FileMetadata(Model):
@@ -283,11 +761,24 @@ class FileMetadata(Model):
     isSymlink: bool
     modifiedAt: int
 
+    @property
+    def is_directory(self) -> bool:
+        return self.isDirectory
+
+    @property
+    def is_symlink(self) -> bool:
+        return self.isSymlink
+
+    @property
+    def modified_at(self) -> int:
+        return self.modifiedAt
+
 
 class Success(Model):
     """The operation succeeded."""
 
     success: bool
+    warnings: list[str] | None = None
 
 
 class EnvValue(Model):
@@ -296,6 +787,7 @@ class EnvValue(Model):
     key: str
     value: str | None
     exists: bool
+    warnings: list[str] | None = None
 
 
 class EnvSet(Model):
@@ -303,6 +795,7 @@ class EnvSet(Model):
 
     set: list[str]
     count: int
+    warnings: list[str] | None = None
 
 
 class EnvList(Model):
@@ -310,12 +803,14 @@ class EnvList(Model):
 
     vars: dict[str, str]
     count: int
+    warnings: list[str] | None = None
 
 
 class EnvDeleted(Model):
     """Name of the variable."""
 
     deleted: str
+    warnings: list[str] | None = None
 
 
 class GitFile(Model):
@@ -331,12 +826,14 @@ class GitStatus(Model):
     branch: str
     clean: bool
     files: list[GitFile]
+    warnings: list[str] | None = None
 
 
 class GitDiff(Model):
     """A unified diff."""
 
     diff: str
+    warnings: list[str] | None = None
 
 
 class GitLogEntry(Model):
@@ -352,6 +849,7 @@ class GitLog(Model):
     """Commits, newest first."""
 
     entries: list[GitLogEntry]
+    warnings: list[str] | None = None
 
 
 class GitBranches(Model):
@@ -360,6 +858,7 @@ class GitBranches(Model):
     branches: list[str]
     current: str
     error: str | None = None
+    warnings: list[str] | None = None
 
 
 class ProcessInfo(Model):
@@ -376,6 +875,7 @@ class ProcessList(Model):
     """Processes."""
 
     processes: list[ProcessInfo]
+    warnings: list[str] | None = None
 
 
 class ProcessTopInfo(Model):
@@ -393,6 +893,7 @@ class ProcessTop(Model):
     """Processes."""
 
     processes: list[ProcessTopInfo]
+    warnings: list[str] | None = None
 
 
 class ProcessKilled(Model):
@@ -400,6 +901,7 @@ class ProcessKilled(Model):
 
     killed: int
     signal: str
+    warnings: list[str] | None = None
 
 
 class SnapshotInfo(Model):
@@ -416,22 +918,41 @@ class SnapshotInfo(Model):
     entrypoint: list[str] | None = None
     metadata: dict[str, str] | None = None
     tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def snapshot_id(self) -> str:
+        return self.snapshotId
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def image_id(self) -> str:
+        return self.imageId
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class SnapshotList(Model):
     """Snapshots."""
 
     snapshots: list[SnapshotInfo]
+    warnings: list[str] | None = None
 
 
 class Deleted(Model):
     """Id of the deleted object."""
 
     deleted: str
+    warnings: list[str] | None = None
 
 
 class Image(Model):
-    """An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine."""
+    """An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine; tenant: whose it is, none: the operator's; signedBy: whose signature was accepted."""
 
     name: str
     id: str
@@ -439,6 +960,33 @@ class Image(Model):
     layers: int
     createdAt: int
     source: str
+    tenant: str | None = None
+    signedBy: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def signed_by(self) -> str | None:
+        return self.signedBy
+
+
+class ImageVerification(Model):
+    """What the policy says of an image: whether it requires a signature, whose it has, and the digest that was pulled."""
+
+    name: str
+    verified: bool
+    required: bool
+    signedBy: str | None = None
+    pattern: str | None = None
+    digest: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def signed_by(self) -> str | None:
+        return self.signedBy
 
 
 class ImageEvent(Model):
@@ -455,11 +1003,16 @@ class ImageEvent(Model):
     timestamp: int | None = None
     tenant: str | None = None
 
+    @property
+    def layers_done(self) -> int | None:
+        return self.layersDone
+
 
 class ImageList(Model):
     """Images by name."""
 
     images: list[Image]
+    warnings: list[str] | None = None
 
 
 class SandboxTemplate(Model):
@@ -472,33 +1025,75 @@ class SandboxTemplate(Model):
     builtin: bool
     createdAt: int
     tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class TemplateList(Model):
     """Templates."""
 
     templates: list[SandboxTemplate]
+    warnings: list[str] | None = None
 
 
 class PortMapping(Model):
-    """An exposed port."""
+    """An exposed port; url: its address on the host, of TCP."""
 
     containerPort: int
     hostPort: int
     protocol: str
     state: str
+    url: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def container_port(self) -> int:
+        return self.containerPort
+
+    @property
+    def host_port(self) -> int:
+        return self.hostPort
+
+
+class Preview(Model):
+    """The address of a port's server, an origin of its own. signedUrl: opens a private one, once, until expiresAt; none on a server without tokens."""
+
+    port: int
+    url: str
+    public: bool
+    rewriteHost: bool
+    signedUrl: str | None = None
+    expiresAt: int | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def rewrite_host(self) -> bool:
+        return self.rewriteHost
+
+    @property
+    def signed_url(self) -> str | None:
+        return self.signedUrl
+
+    @property
+    def expires_at(self) -> int | None:
+        return self.expiresAt
 
 
 class PortList(Model):
     """Exposed ports."""
 
     ports: list[PortMapping]
+    warnings: list[str] | None = None
 
 
 class PortRemoved(Model):
     """The port."""
 
     removed: int
+    warnings: list[str] | None = None
 
 
 class TerminalChannel(Model):
@@ -529,6 +1124,23 @@ class TerminalSession(Model):
     backend: str
     createdAt: int
     channel: TerminalChannels
+    warnings: list[str] | None = None
+
+    @property
+    def session_id(self) -> str:
+        return self.sessionId
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def exec_id(self) -> str:
+        return self.execId
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class TerminalSize(Model):
@@ -536,12 +1148,14 @@ class TerminalSize(Model):
 
     cols: int
     rows: int
+    warnings: list[str] | None = None
 
 
 class TerminalClosed(Model):
     """Id of the session."""
 
     closed: str
+    warnings: list[str] | None = None
 
 
 class ProxyReply(Model):
@@ -552,6 +1166,15 @@ class ProxyReply(Model):
     body: str
     url: str
     proxiedVia: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def status_code(self) -> int:
+        return self.statusCode
+
+    @property
+    def proxied_via(self) -> str | None:
+        return self.proxiedVia
 
 
 class ProxyConfig(Model):
@@ -562,6 +1185,19 @@ class ProxyConfig(Model):
     cors: str
     requireAuth: bool
     timeout: int
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def proxy_base(self) -> str:
+        return self.proxyBase
+
+    @property
+    def require_auth(self) -> bool:
+        return self.requireAuth
 
 
 class CodeResult(Model):
@@ -570,16 +1206,22 @@ class CodeResult(Model):
     output: str
     error: str | None
     executionTime: int
+    warnings: list[str] | None = None
+
+    @property
+    def execution_time(self) -> int:
+        return self.executionTime
 
 
 class InstallResult(Model):
     """Output of the package manager."""
 
     output: str
+    warnings: list[str] | None = None
 
 
 class Context(Model):
-    """An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again."""
+    """An interpreter whose variables live between calls; default: it is that of its language; why: why it is dead or lost. A restart makes it usable again."""
 
     id: str
     sandboxId: str
@@ -588,13 +1230,28 @@ class Context(Model):
     createdAt: int
     executionCount: int
     state: str
+    default: bool | None = None
     why: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def execution_count(self) -> int:
+        return self.executionCount
 
 
 class ContextList(Model):
     """Contexts of a sandbox."""
 
     contexts: list[Context]
+    warnings: list[str] | None = None
 
 
 class RichResult(Model):
@@ -620,6 +1277,27 @@ class ContextResult(Model):
     timedOut: bool
     truncated: bool
     state: str
+    warnings: list[str] | None = None
+
+    @property
+    def execution_time(self) -> int:
+        return self.executionTime
+
+    @property
+    def error_name(self) -> str | None:
+        return self.errorName
+
+    @property
+    def error_value(self) -> str | None:
+        return self.errorValue
+
+    @property
+    def execution_count(self) -> int:
+        return self.executionCount
+
+    @property
+    def timed_out(self) -> bool:
+        return self.timedOut
 
 
 class ContextEvent(Model):
@@ -638,17 +1316,39 @@ class ContextEvent(Model):
     state: str | None = None
     timestamp: int
 
+    @property
+    def error_name(self) -> str | None:
+        return self.errorName
+
+    @property
+    def error_value(self) -> str | None:
+        return self.errorValue
+
+    @property
+    def execution_time(self) -> int | None:
+        return self.executionTime
+
+    @property
+    def execution_count(self) -> int | None:
+        return self.executionCount
+
+    @property
+    def timed_out(self) -> bool | None:
+        return self.timedOut
+
 
 class ContextInterrupted(Model):
     """Whether code was running."""
 
     interrupted: bool
+    warnings: list[str] | None = None
 
 
 class ContextDeleted(Model):
     """Id of the context."""
 
     deleted: str
+    warnings: list[str] | None = None
 
 
 class Kernel(Model):
@@ -657,6 +1357,10 @@ class Kernel(Model):
     name: str
     language: str
     displayName: str
+
+    @property
+    def display_name(self) -> str:
+        return self.displayName
 
 
 class SandboxMetrics(Model):
@@ -678,6 +1382,67 @@ class SandboxMetrics(Model):
     shmLimitMb: int
     networkLimitMbps: int
     oomKills: int
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def cpu_percent(self) -> float:
+        return self.cpuPercent
+
+    @property
+    def memory_usage_mb(self) -> int:
+        return self.memoryUsageMb
+
+    @property
+    def memory_limit_mb(self) -> int:
+        return self.memoryLimitMb
+
+    @property
+    def network_rx_bytes(self) -> int:
+        return self.networkRxBytes
+
+    @property
+    def network_tx_bytes(self) -> int:
+        return self.networkTxBytes
+
+    @property
+    def cpu_limit(self) -> float:
+        return self.cpuLimit
+
+    @property
+    def pids_limit(self) -> int:
+        return self.pidsLimit
+
+    @property
+    def disk_usage_mb(self) -> int:
+        return self.diskUsageMb
+
+    @property
+    def disk_limit_mb(self) -> int:
+        return self.diskLimitMb
+
+    @property
+    def inodes_limit(self) -> int:
+        return self.inodesLimit
+
+    @property
+    def open_files_limit(self) -> int:
+        return self.openFilesLimit
+
+    @property
+    def shm_limit_mb(self) -> int:
+        return self.shmLimitMb
+
+    @property
+    def network_limit_mbps(self) -> int:
+        return self.networkLimitMbps
+
+    @property
+    def oom_kills(self) -> int:
+        return self.oomKills
 
 
 class Backend(Model):
@@ -699,6 +1464,27 @@ class GlobalMetrics(Model):
     backends: list[Backend]
     usage: dict[str, float] | None = None
     quota: dict[str, float] | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def active_sandboxes(self) -> int:
+        return self.activeSandboxes
+
+    @property
+    def total_created(self) -> int:
+        return self.totalCreated
+
+    @property
+    def total_killed(self) -> int:
+        return self.totalKilled
+
+    @property
+    def total_expired(self) -> int:
+        return self.totalExpired
+
+    @property
+    def uptime_seconds(self) -> int:
+        return self.uptimeSeconds
 
 
 class Health(Model):
@@ -707,6 +1493,7 @@ class Health(Model):
     status: str
     problems: list[str] | None = None
     missing: list[str] | None = None
+    warnings: list[str] | None = None
 
 
 class PoolStatus(Model):
@@ -715,12 +1502,14 @@ class PoolStatus(Model):
     total: int
     ready: int
     by_profile: dict[str, int]
+    warnings: list[str] | None = None
 
 
 class Swept(Model):
     """Number of removed sandboxes."""
 
     swept: int
+    warnings: list[str] | None = None
 
 
 class SandboxEvent(Model):
@@ -732,6 +1521,11 @@ class SandboxEvent(Model):
     data: dict[str, Any]
     timestamp: int
     tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
 
 
 class EventPage(Model):
@@ -739,6 +1533,7 @@ class EventPage(Model):
 
     events: list[SandboxEvent]
     total: int
+    warnings: list[str] | None = None
 
 
 class TraceRecord(Model):
@@ -753,12 +1548,21 @@ class TraceRecord(Model):
     timestamp: int
     tenant: str | None = None
 
+    @property
+    def function_id(self) -> str:
+        return self.functionId
+
+    @property
+    def sandbox_id(self) -> str | None:
+        return self.sandboxId
+
 
 class TracePage(Model):
     """Traces; total counts all that match."""
 
     traces: list[TraceRecord]
     total: int
+    warnings: list[str] | None = None
 
 
 class ObservabilityMetrics(Model):
@@ -770,12 +1574,38 @@ class ObservabilityMetrics(Model):
     p95Duration: float
     activeSandboxes: int
     functionCounts: dict[str, int]
+    warnings: list[str] | None = None
+
+    @property
+    def total_requests(self) -> int:
+        return self.totalRequests
+
+    @property
+    def total_errors(self) -> int:
+        return self.totalErrors
+
+    @property
+    def avg_duration(self) -> float:
+        return self.avgDuration
+
+    @property
+    def p95_duration(self) -> float:
+        return self.p95Duration
+
+    @property
+    def active_sandboxes(self) -> int:
+        return self.activeSandboxes
+
+    @property
+    def function_counts(self) -> dict[str, int]:
+        return self.functionCounts
 
 
 class Cleared(Model):
     """Number of deleted traces."""
 
     cleared: int
+    warnings: list[str] | None = None
 
 
 class ResourceAlert(Model):
@@ -790,12 +1620,30 @@ class ResourceAlert(Model):
     lastChecked: int | None = None
     lastTriggered: int | None = None
     createdAt: int
+    warnings: list[str] | None = None
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
+    @property
+    def last_checked(self) -> int | None:
+        return self.lastChecked
+
+    @property
+    def last_triggered(self) -> int | None:
+        return self.lastTriggered
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class AlertList(Model):
     """Alerts."""
 
     alerts: list[ResourceAlert]
+    warnings: list[str] | None = None
 
 
 class AlertEvent(Model):
@@ -809,12 +1657,21 @@ class AlertEvent(Model):
     action: str
     timestamp: int
 
+    @property
+    def alert_id(self) -> str:
+        return self.alertId
+
+    @property
+    def sandbox_id(self) -> str:
+        return self.sandboxId
+
 
 class AlertEventPage(Model):
     """Alerts that fired; total counts all."""
 
     events: list[AlertEvent]
     total: int
+    warnings: list[str] | None = None
 
 
 class SandboxNetwork(Model):
@@ -826,24 +1683,36 @@ class SandboxNetwork(Model):
     sandboxes: list[str]
     createdAt: int
     tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def docker_network_id(self) -> str:
+        return self.dockerNetworkId
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class NetworkList(Model):
     """Networks."""
 
     networks: list[SandboxNetwork]
+    warnings: list[str] | None = None
 
 
 class NetworkConnected(Model):
     """The sandbox is a member."""
 
     connected: bool
+    warnings: list[str] | None = None
 
 
 class NetworkDisconnected(Model):
     """The sandbox is no longer a member."""
 
     disconnected: bool
+    warnings: list[str] | None = None
 
 
 class EgressRule(Model):
@@ -862,10 +1731,11 @@ class EgressPolicy(Model):
     rules: list[EgressRule]
     active: bool
     connections: int
+    warnings: list[str] | None = None
 
 
 class SandboxVolume(Model):
-    """A volume."""
+    """A volume; sizeMb: its limit, usedMb: what it takes of the host's disk, as last counted."""
 
     id: str
     name: str
@@ -874,15 +1744,47 @@ class SandboxVolume(Model):
     sandboxId: str | None = None
     readOnly: bool | None = None
     size: str | None = None
+    sizeMb: int | None = None
+    usedMb: int | None = None
     createdAt: int
     tenant: str | None = None
     backend: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def docker_volume_name(self) -> str:
+        return self.dockerVolumeName
+
+    @property
+    def mount_path(self) -> str | None:
+        return self.mountPath
+
+    @property
+    def sandbox_id(self) -> str | None:
+        return self.sandboxId
+
+    @property
+    def read_only(self) -> bool | None:
+        return self.readOnly
+
+    @property
+    def size_mb(self) -> int | None:
+        return self.sizeMb
+
+    @property
+    def used_mb(self) -> int | None:
+        return self.usedMb
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
 
 
 class VolumeList(Model):
     """Volumes."""
 
     volumes: list[SandboxVolume]
+    warnings: list[str] | None = None
 
 
 class VolumeAttached(Model):
@@ -890,12 +1792,18 @@ class VolumeAttached(Model):
 
     attached: bool
     mountPath: str
+    warnings: list[str] | None = None
+
+    @property
+    def mount_path(self) -> str:
+        return self.mountPath
 
 
 class VolumeDetached(Model):
     """The volume is unmounted."""
 
     detached: bool
+    warnings: list[str] | None = None
 
 
 class WorkerInfo(Model):
@@ -907,6 +1815,27 @@ class WorkerInfo(Model):
     maxSandboxes: int
     cpuPercent: float
     lastHeartbeat: int
+    warnings: list[str] | None = None
+
+    @property
+    def worker_id(self) -> str:
+        return self.workerId
+
+    @property
+    def active_sandboxes(self) -> int:
+        return self.activeSandboxes
+
+    @property
+    def max_sandboxes(self) -> int:
+        return self.maxSandboxes
+
+    @property
+    def cpu_percent(self) -> float:
+        return self.cpuPercent
+
+    @property
+    def last_heartbeat(self) -> int:
+        return self.lastHeartbeat
 
 
 class WorkerList(Model):
@@ -915,12 +1844,18 @@ class WorkerList(Model):
     workers: list[WorkerInfo]
     alive: int
     dead: int
+    warnings: list[str] | None = None
 
 
 class WorkerSelected(Model):
     """The worker."""
 
     workerId: str
+    warnings: list[str] | None = None
+
+    @property
+    def worker_id(self) -> str:
+        return self.workerId
 
 
 class WorkersReaped(Model):
@@ -929,18 +1864,21 @@ class WorkersReaped(Model):
     reaped: int
     reassigned: int
     expired: int
+    warnings: list[str] | None = None
 
 
 class WorkersMigrated(Model):
     """Number of sandboxes that got an owner."""
 
     migrated: int
+    warnings: list[str] | None = None
 
 
 class ErrorBody(Model):
-    """Why a request failed."""
+    """Why a request failed; result: what a command that timed out had printed, with the exitCode -1."""
 
     error: str
+    result: ExecResult | None = None
 
 
 class Token(Model):
@@ -950,6 +1888,8 @@ class Token(Model):
     name: str
     role: str
     tenant: str | None = None
+    sandbox: str | None = None
+    operations: list[str] | None = None
     created: int
     expires: int | None = None
     lastUsed: int | None = None
@@ -958,12 +1898,22 @@ class Token(Model):
     quota: dict[str, float]
     usage: dict[str, float] | None = None
     secret: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def last_used(self) -> int | None:
+        return self.lastUsed
+
+    @property
+    def revoked_at(self) -> int | None:
+        return self.revokedAt
 
 
 class TokenList(Model):
     """All tokens, oldest first."""
 
     tokens: list[Token]
+    warnings: list[str] | None = None
 
 
 FileInfoList = list[FileInfo]
@@ -985,6 +1935,50 @@ KernelList = list[Kernel]
 
 
 OpenApi = dict[str, Any]
+
+
+class SandboxSettings(TypedDict, total=False):
+    """What a sandbox can be made with, beside its image and name."""
+
+    timeout: int | None
+    memory: int | None
+    cpu: float | None
+    disk_mb: int | None
+    inodes: int | None
+    pids: int | None
+    open_files: int | None
+    shm_mb: int | None
+    net_mbps: int | None
+    idle_timeout: int | None
+    on_timeout: Literal["kill", "stop", "pause", "hibernate"] | None
+    on_idle: Literal["kill", "stop", "pause", "hibernate"] | None
+    restart: Literal["no", "always"] | None
+    auto_resume: bool | None
+    network: bool | None
+    env: dict[str, str] | None
+    seccomp: Literal["default", "strict"] | None
+    workdir: str | None
+    metadata: dict[str, str] | None
+    entrypoint: list[str] | None
+    backend: str | None
+    template: str | None
+
+
+class SandboxCreateOptions(SandboxSettings, total=False):
+    """What a sandbox can be created with, beside its image."""
+
+    name: str | None
+    if_exists: Literal["create", "connect"] | None
+
+
+class SandboxListOptions(TypedDict, total=False):
+    """What a list of sandboxes can be narrowed by."""
+
+    status: str | None
+    page: int | None
+    page_size: int | None
+    metadata: dict[str, str] | None
+    parent_id: str | None
 
 
 __all__ = [
@@ -1021,10 +2015,13 @@ __all__ = [
     "ExecSignalled",
     "ExecStreamChunk",
     "ExecWritten",
+    "FileContent",
+    "FileEvent",
     "FileInfo",
     "FileInfoList",
     "FileInfoReply",
     "FileMetadata",
+    "FileUrl",
     "FsMoveMove",
     "GitBranches",
     "GitDiff",
@@ -1037,6 +2034,7 @@ __all__ = [
     "Image",
     "ImageEvent",
     "ImageList",
+    "ImageVerification",
     "InstallResult",
     "Kernel",
     "KernelList",
@@ -1051,6 +2049,7 @@ __all__ = [
     "PortList",
     "PortMapping",
     "PortRemoved",
+    "Preview",
     "ProcessInfo",
     "ProcessKilled",
     "ProcessList",
@@ -1064,16 +2063,22 @@ __all__ = [
     "ResourceAlert",
     "RichResult",
     "SandboxConfig",
+    "SandboxCreateOptions",
     "SandboxEvent",
     "SandboxFork",
     "SandboxInfo",
+    "SandboxListOptions",
     "SandboxMetrics",
     "SandboxNetwork",
     "SandboxPage",
+    "SandboxSettings",
     "SandboxTemplate",
     "SandboxVolume",
     "SnapshotInfo",
     "SnapshotList",
+    "SshInfo",
+    "SshKey",
+    "SshKeyList",
     "Success",
     "Swept",
     "TemplateCreateConfig",
@@ -1091,6 +2096,13 @@ __all__ = [
     "VolumeAttached",
     "VolumeDetached",
     "VolumeList",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookDeliveryPage",
+    "WebhookList",
+    "WebhookPurged",
+    "WebhookRetried",
+    "WebhookTest",
     "WorkerInfo",
     "WorkerList",
     "WorkerSelected",

@@ -18,8 +18,12 @@ pub enum ErrorCode {
     Conflict,
     /// It is gone
     Gone,
+    /// The file is not in the state that If-Match or If-None-Match wants
+    PreconditionFailed,
     /// The body is larger than the server takes
     TooLarge,
+    /// The range lies outside of the file; see the Content-Range header
+    RangeNotSatisfiable,
     /// Too many requests (see the Retry-After header), or a quota is used up
     RateLimited,
     /// The server or the sandbox failed
@@ -46,7 +50,9 @@ impl ErrorCode {
             405 => ErrorCode::MethodNotAllowed,
             409 => ErrorCode::Conflict,
             410 => ErrorCode::Gone,
+            412 => ErrorCode::PreconditionFailed,
             413 => ErrorCode::TooLarge,
+            416 => ErrorCode::RangeNotSatisfiable,
             429 => ErrorCode::RateLimited,
             500 => ErrorCode::Internal,
             501 => ErrorCode::Unsupported,
@@ -67,7 +73,9 @@ impl ErrorCode {
             ErrorCode::MethodNotAllowed => "method_not_allowed",
             ErrorCode::Conflict => "conflict",
             ErrorCode::Gone => "gone",
+            ErrorCode::PreconditionFailed => "precondition_failed",
             ErrorCode::TooLarge => "too_large",
+            ErrorCode::RangeNotSatisfiable => "range_not_satisfiable",
             ErrorCode::RateLimited => "rate_limited",
             ErrorCode::Internal => "internal",
             ErrorCode::Unsupported => "unsupported",

@@ -13,6 +13,42 @@ use crate::terminal::TerminalManager;
 use crate::value::Command;
 
 impl Sandbox {
+    /// End the processes of a sandbox; its files and settings are kept
+    pub async fn stop(&mut self, timeout: Option<i64>) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_stop(self.id(), SandboxStopOptions { timeout }).await?;
+        Ok(self.info.clone())
+    }
+
+    /// Start a stopped or hibernated sandbox again, or resume a paused one
+    pub async fn start(&mut self) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_start(self.id()).await?;
+        Ok(self.info.clone())
+    }
+
+    /// Stop a sandbox and start it again with its files
+    pub async fn restart(&mut self, timeout: Option<i64>) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_restart(self.id(), SandboxRestartOptions { timeout }).await?;
+        Ok(self.info.clone())
+    }
+
+    /// Save memory and files of a sandbox to disk and end it; a start continues its processes
+    pub async fn hibernate(&mut self) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_hibernate(self.id()).await?;
+        Ok(self.info.clone())
+    }
+
+    /// Change what a sandbox does when it expires, when it is idle and when it is called asleep
+    pub async fn set_policy(&mut self, options: SandboxPolicyOptions) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_policy(self.id(), options).await?;
+        Ok(self.info.clone())
+    }
+
+    /// Change the limits of a sandbox while it runs; its disk only grows
+    pub async fn resize(&mut self, options: SandboxResizeOptions) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_resize(self.id(), options).await?;
+        Ok(self.info.clone())
+    }
+
     /// Change the metadata of a sandbox: keys are removed, then pairs are set
     pub async fn label(&mut self, options: SandboxLabelOptions) -> Result<SandboxInfo> {
         self.info = self.api().sandbox_label(self.id(), options).await?;
@@ -171,7 +207,7 @@ impl FileSystem {
 
     /// List a folder; a missing one is empty
     pub async fn list(&self, path: Option<&str>) -> Result<FileInfoList> {
-        self.api.fs_list(&self.id, FsListOptions { path: path.map(Into::into) }).await
+        self.api.fs_list(&self.id, FsListOptions { path: path.map(Into::into), ..Default::default() }).await
     }
 
     /// Find regular files by a glob on their name
@@ -197,6 +233,26 @@ impl FileSystem {
     /// Change the mode of a file
     pub async fn chmod(&self, path: &str, mode: &str) -> Result<Success> {
         self.api.fs_chmod(&self.id, path, mode).await
+    }
+
+    /// Changes of the files below a folder, as they occur; the first event is ready
+    pub async fn watch(&self, options: FsWatchOptions) -> Result<EventStream<FileEvent>> {
+        self.api.fs_watch(&self.id, options).await
+    }
+
+    /// Get a URL that downloads or uploads one file without a token, until it expires
+    pub async fn sign(&self, path: &str, options: FsSignOptions) -> Result<FileUrl> {
+        self.api.fs_sign(&self.id, path, options).await
+    }
+
+    /// Get a URL that downloads or uploads one file without a token, until it expires
+    pub async fn download_url(&self, path: &str, options: FsSignOptions) -> Result<String> {
+        Ok(self.api.fs_sign(&self.id, path, FsSignOptions { method: Some("get".to_owned()), ..options }).await?.url)
+    }
+
+    /// Get a URL that downloads or uploads one file without a token, until it expires
+    pub async fn upload_url(&self, path: &str, options: FsSignOptions) -> Result<String> {
+        Ok(self.api.fs_sign(&self.id, path, FsSignOptions { method: Some("put".to_owned()), ..options }).await?.url)
     }
 }
 
@@ -296,6 +352,11 @@ impl PortManager {
     pub async fn unexpose(&self, container_port: i64) -> Result<PortRemoved> {
         self.api.port_unexpose(&self.id, container_port).await
     }
+
+    /// Get the preview address of a port, and a signed link to it
+    pub async fn preview(&self, port: i64, options: PreviewOpenOptions) -> Result<Preview> {
+        self.api.preview_open(&self.id, port, options).await
+    }
 }
 
 impl ProcessManager {
@@ -379,6 +440,11 @@ impl TerminalManager {
 }
 
 impl AdminClient {
+    /// Replace the key that signs links: every file URL, preview link and preview cookie made before ends
+    pub async fn rotate_link_key(&self) -> Result<Success> {
+        self.api.link_rotate().await
+    }
+
     /// Counters of the server
     pub async fn metrics(&self) -> Result<GlobalMetrics> {
         self.api.metrics_global().await
@@ -402,6 +468,26 @@ impl AdminClient {
     /// This API as an OpenAPI 3.1 document
     pub async fn openapi(&self) -> Result<OpenApi> {
         self.api.openapi().await
+    }
+
+    /// Let a public key log in by SSH, with the rights of the calling token
+    pub async fn add_ssh_key(&self, public_key: &str, options: SshKeyAddOptions) -> Result<SshKey> {
+        self.api.ssh_key_add(public_key, options).await
+    }
+
+    /// List SSH keys
+    pub async fn list_ssh_keys(&self) -> Result<Vec<SshKey>> {
+        Ok(self.api.ssh_key_list().await?.keys)
+    }
+
+    /// Delete an SSH key and end the connections that it opened
+    pub async fn delete_ssh_key(&self, key_id: &str) -> Result<Deleted> {
+        self.api.ssh_key_delete(key_id).await
+    }
+
+    /// Where the server listens for SSH, if it does
+    pub async fn ssh_info(&self) -> Result<SshInfo> {
+        self.api.ssh_info().await
     }
 
     /// List workers
@@ -466,6 +552,11 @@ impl ImageManager {
     /// Pull an image from its registry; with Accept: text/event-stream the progress is streamed
     pub async fn pull_events(&self, image: &str) -> Result<EventStream<ImageEvent>> {
         self.api.image_pull_events(image).await
+    }
+
+    /// Check the stored signature of an image against the policy again; 403 when the policy denies the image
+    pub async fn verify(&self, name: &str) -> Result<ImageVerification> {
+        self.api.image_verify(name).await
     }
 }
 
@@ -581,8 +672,8 @@ impl TokenManager {
 
 impl VolumeManager {
     /// Create a volume
-    pub async fn create(&self, name: &str, driver: Option<&str>) -> Result<SandboxVolume> {
-        self.api.volume_create(name, VolumeCreateOptions { driver: driver.map(Into::into) }).await
+    pub async fn create(&self, name: &str, driver: Option<&str>, size_mb: Option<i64>) -> Result<SandboxVolume> {
+        self.api.volume_create(name, VolumeCreateOptions { driver: driver.map(Into::into), size_mb }).await
     }
 
     /// List volumes
@@ -598,5 +689,57 @@ impl VolumeManager {
     /// Unmount a volume
     pub async fn detach(&self, volume_id: &str) -> Result<VolumeDetached> {
         self.api.volume_detach(volume_id).await
+    }
+}
+
+impl WebhookManager {
+    /// Send events to a URL; only this response and that of a rotation have the secret
+    pub async fn create(&self, url: &str, options: WebhookCreateOptions) -> Result<Webhook> {
+        self.api.webhook_create(url, options).await
+    }
+
+    /// List webhooks
+    pub async fn list(&self, options: WebhookListOptions) -> Result<Vec<Webhook>> {
+        Ok(self.api.webhook_list(options).await?.webhooks)
+    }
+
+    /// Get one webhook
+    pub async fn get(&self, webhook_id: &str) -> Result<Webhook> {
+        self.api.webhook_get(webhook_id).await
+    }
+
+    /// Change the given settings of a webhook; enabled: true ends a disablement
+    pub async fn update(&self, webhook_id: &str, options: WebhookUpdateOptions) -> Result<Webhook> {
+        self.api.webhook_update(webhook_id, options).await
+    }
+
+    /// Delete a webhook with all messages that wait
+    pub async fn delete(&self, webhook_id: &str) -> Result<Deleted> {
+        self.api.webhook_delete(webhook_id).await
+    }
+
+    /// Send one message webhook.test now, without retries, and report the outcome
+    pub async fn test(&self, webhook_id: &str) -> Result<WebhookTest> {
+        self.api.webhook_test(webhook_id).await
+    }
+
+    /// Give a webhook a new secret; messages are signed with both until the overlap ends
+    pub async fn rotate(&self, webhook_id: &str, options: WebhookRotateOptions) -> Result<Webhook> {
+        self.api.webhook_rotate(webhook_id, options).await
+    }
+
+    /// Messages of a webhook that wait, and dead letters; delivered ones are not kept
+    pub async fn deliveries(&self, webhook_id: &str, options: WebhookDeliveriesOptions) -> Result<WebhookDeliveryPage> {
+        self.api.webhook_deliveries(webhook_id, options).await
+    }
+
+    /// Remove the dead letters of a webhook, or also what waits
+    pub async fn purge(&self, webhook_id: &str, options: WebhookPurgeOptions) -> Result<WebhookPurged> {
+        self.api.webhook_purge(webhook_id, options).await
+    }
+
+    /// Send a dead letter again, or all of them
+    pub async fn retry(&self, webhook_id: &str, options: WebhookRetryOptions) -> Result<WebhookRetried> {
+        self.api.webhook_retry(webhook_id, options).await
     }
 }

@@ -18,7 +18,13 @@ pub const OPERATIONS: &[&str] = &[
     "sandbox_kill",
     "sandbox_pause",
     "sandbox_resume",
+    "sandbox_stop",
+    "sandbox_start",
+    "sandbox_restart",
+    "sandbox_hibernate",
+    "sandbox_policy",
     "sandbox_renew",
+    "sandbox_resize",
     "sandbox_label",
     "sandbox_clone",
     "sandbox_fork",
@@ -51,6 +57,9 @@ pub const OPERATIONS: &[&str] = &[
     "fs_mkdir",
     "fs_rmdir",
     "fs_chmod",
+    "fs_watch",
+    "fs_sign",
+    "link_rotate",
     "env_get",
     "env_set",
     "env_list",
@@ -74,6 +83,7 @@ pub const OPERATIONS: &[&str] = &[
     "image_list",
     "image_delete_query",
     "image_pull",
+    "image_verify",
     "image_delete",
     "snapshot_create",
     "snapshot_list",
@@ -101,6 +111,7 @@ pub const OPERATIONS: &[&str] = &[
     "port_expose",
     "port_list",
     "port_unexpose",
+    "preview_open",
     "proxy_request",
     "proxy_config",
     "terminal_create",
@@ -111,6 +122,10 @@ pub const OPERATIONS: &[&str] = &[
     "token_get",
     "token_revoke",
     "token_rotate",
+    "ssh_key_add",
+    "ssh_key_list",
+    "ssh_key_delete",
+    "ssh_info",
     "event_history",
     "event_publish",
     "observability_traces",
@@ -123,6 +138,16 @@ pub const OPERATIONS: &[&str] = &[
     "alert_list",
     "alert_delete",
     "alert_history",
+    "webhook_create",
+    "webhook_list",
+    "webhook_get",
+    "webhook_update",
+    "webhook_delete",
+    "webhook_test",
+    "webhook_rotate",
+    "webhook_deliveries",
+    "webhook_purge",
+    "webhook_retry",
     "egress_get",
     "egress_set",
     "network_create",
@@ -190,12 +215,61 @@ impl Api {
         self.http().json(call).await
     }
 
+    /// End the processes of a sandbox; its files and settings are kept
+    pub async fn sandbox_stop(&self, id: &str, options: SandboxStopOptions) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/stop", segment("id", id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Start a stopped or hibernated sandbox again, or resume a paused one
+    pub async fn sandbox_start(&self, id: &str) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/start", segment("id", id)?));
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Stop a sandbox and start it again with its files
+    pub async fn sandbox_restart(&self, id: &str, options: SandboxRestartOptions) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/restart", segment("id", id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Save memory and files of a sandbox to disk and end it; a start continues its processes
+    pub async fn sandbox_hibernate(&self, id: &str) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/hibernate", segment("id", id)?));
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Change what a sandbox does when it expires, when it is idle and when it is called asleep
+    pub async fn sandbox_policy(&self, id: &str, options: SandboxPolicyOptions) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/policy", segment("id", id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
     /// Set the expiry of a sandbox
     pub async fn sandbox_renew(&self, id: &str, expires_at: i64) -> Result<SandboxInfo> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/renew", segment("id", id)?));
         let mut body = serde_json::Map::new();
         body.insert("expiresAt".into(), serde_json::to_value(expires_at)?);
         call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// Change the limits of a sandbox while it runs; its disk only grows
+    pub async fn sandbox_resize(&self, id: &str, options: SandboxResizeOptions) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/limits", segment("id", id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        call.long = true;
         self.http().json(call).await
     }
 
@@ -251,7 +325,7 @@ impl Api {
     /// Start a command in the background
     pub async fn cmd_background(&self, id: &str, command: impl Into<Command>, options: CmdBackgroundOptions) -> Result<BackgroundExec> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/exec/background", segment("id", id)?));
-        let mut body = serde_json::Map::new();
+        let mut body = object(&options)?;
         body.insert("command".into(), serde_json::to_value(command.into() as Command)?);
         call.body = Some(serde_json::to_string(&body)?);
         call.long = true;
@@ -494,6 +568,31 @@ impl Api {
         self.http().json(call).await
     }
 
+    /// Changes of the files below a folder, as they occur; the first event is ready
+    pub async fn fs_watch(&self, id: &str, options: FsWatchOptions) -> Result<EventStream<FileEvent>> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/files/watch", segment("id", id)?));
+        call.ask("path", options.path.as_ref())?;
+        call.ask("recursive", options.recursive.as_ref())?;
+        call.ask("exclude", options.exclude.as_ref())?;
+        call.safe = true;
+        self.http().events(call).await
+    }
+
+    /// Get a URL that downloads or uploads one file without a token, until it expires
+    pub async fn fs_sign(&self, id: &str, path: &str, options: FsSignOptions) -> Result<FileUrl> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/sign", segment("id", id)?));
+        let mut body = object(&options)?;
+        body.insert("path".into(), serde_json::to_value(path)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// Replace the key that signs links: every file URL, preview link and preview cookie made before ends
+    pub async fn link_rotate(&self) -> Result<Success> {
+        let call = Call::new(Method::POST, "/sandbox/links/rotate");
+        self.http().json(call).await
+    }
+
     /// Get one variable
     pub async fn env_get(&self, id: &str, key: &str) -> Result<EnvValue> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/env/get", segment("id", id)?));
@@ -703,7 +802,15 @@ impl Api {
         self.http().events(call).await
     }
 
-    /// Remove an image; the name is percent-encoded. Running sandboxes of it continue
+    /// Check the stored signature of an image against the policy again; 403 when the policy denies the image
+    pub async fn image_verify(&self, name: &str) -> Result<ImageVerification> {
+        let mut call = Call::new(Method::GET, "/sandbox/images/verify");
+        call.ask("name", Some(&name))?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue
     pub async fn image_delete(&self, name: &str) -> Result<Deleted> {
         let call = Call::new(Method::DELETE, format!("/sandbox/images/{}", segment("name", name)?));
         self.http().json(call).await
@@ -912,6 +1019,15 @@ impl Api {
         self.http().json(call).await
     }
 
+    /// Get the preview address of a port, and a signed link to it
+    pub async fn preview_open(&self, id: &str, port: i64, options: PreviewOpenOptions) -> Result<Preview> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/preview", segment("id", id)?));
+        let mut body = object(&options)?;
+        body.insert("port".into(), serde_json::to_value(port)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
     /// Send an HTTP request to an exposed port
     pub async fn proxy_request(&self, id: &str, port: i64, options: ProxyRequestOptions) -> Result<ProxyReply> {
         let mut call = Call::new(Method::POST, format!("/sandbox/proxy/{}/{}", segment("id", id)?, port));
@@ -986,6 +1102,35 @@ impl Api {
     /// Give a token a new secret; the old one is revoked
     pub async fn token_rotate(&self, token_id: &str) -> Result<Token> {
         let call = Call::new(Method::POST, format!("/sandbox/tokens/{}/rotate", segment("tokenId", token_id)?));
+        self.http().json(call).await
+    }
+
+    /// Let a public key log in by SSH, with the rights of the calling token
+    pub async fn ssh_key_add(&self, public_key: &str, options: SshKeyAddOptions) -> Result<SshKey> {
+        let mut call = Call::new(Method::POST, "/sandbox/ssh/keys");
+        let mut body = object(&options)?;
+        body.insert("publicKey".into(), serde_json::to_value(public_key)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// List SSH keys
+    pub async fn ssh_key_list(&self) -> Result<SshKeyList> {
+        let mut call = Call::new(Method::GET, "/sandbox/ssh/keys");
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Delete an SSH key and end the connections that it opened
+    pub async fn ssh_key_delete(&self, key_id: &str) -> Result<Deleted> {
+        let call = Call::new(Method::DELETE, format!("/sandbox/ssh/keys/{}", segment("keyId", key_id)?));
+        self.http().json(call).await
+    }
+
+    /// Where the server listens for SSH, if it does
+    pub async fn ssh_info(&self) -> Result<SshInfo> {
+        let mut call = Call::new(Method::GET, "/sandbox/ssh");
+        call.safe = true;
         self.http().json(call).await
     }
 
@@ -1090,6 +1235,84 @@ impl Api {
         let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/alerts/history", segment("id", id)?));
         call.ask("limit", options.limit.as_ref())?;
         call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Send events to a URL; only this response and that of a rotation have the secret
+    pub async fn webhook_create(&self, url: &str, options: WebhookCreateOptions) -> Result<Webhook> {
+        let mut call = Call::new(Method::POST, "/sandbox/webhooks");
+        let mut body = object(&options)?;
+        body.insert("url".into(), serde_json::to_value(url)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// List webhooks
+    pub async fn webhook_list(&self, options: WebhookListOptions) -> Result<WebhookList> {
+        let mut call = Call::new(Method::GET, "/sandbox/webhooks");
+        call.ask("sandboxId", options.sandbox_id.as_ref())?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Get one webhook
+    pub async fn webhook_get(&self, webhook_id: &str) -> Result<Webhook> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/webhooks/{}", segment("webhookId", webhook_id)?));
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Change the given settings of a webhook; enabled: true ends a disablement
+    pub async fn webhook_update(&self, webhook_id: &str, options: WebhookUpdateOptions) -> Result<Webhook> {
+        let mut call = Call::new(Method::PUT, format!("/sandbox/webhooks/{}", segment("webhookId", webhook_id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// Delete a webhook with all messages that wait
+    pub async fn webhook_delete(&self, webhook_id: &str) -> Result<Deleted> {
+        let call = Call::new(Method::DELETE, format!("/sandbox/webhooks/{}", segment("webhookId", webhook_id)?));
+        self.http().json(call).await
+    }
+
+    /// Send one message webhook.test now, without retries, and report the outcome
+    pub async fn webhook_test(&self, webhook_id: &str) -> Result<WebhookTest> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/webhooks/{}/test", segment("webhookId", webhook_id)?));
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Give a webhook a new secret; messages are signed with both until the overlap ends
+    pub async fn webhook_rotate(&self, webhook_id: &str, options: WebhookRotateOptions) -> Result<Webhook> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/webhooks/{}/rotate", segment("webhookId", webhook_id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// Messages of a webhook that wait, and dead letters; delivered ones are not kept
+    pub async fn webhook_deliveries(&self, webhook_id: &str, options: WebhookDeliveriesOptions) -> Result<WebhookDeliveryPage> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/webhooks/{}/deliveries", segment("webhookId", webhook_id)?));
+        call.ask("status", options.status.as_ref())?;
+        call.ask("limit", options.limit.as_ref())?;
+        call.ask("offset", options.offset.as_ref())?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Remove the dead letters of a webhook, or also what waits
+    pub async fn webhook_purge(&self, webhook_id: &str, options: WebhookPurgeOptions) -> Result<WebhookPurged> {
+        let mut call = Call::new(Method::DELETE, format!("/sandbox/webhooks/{}/deliveries", segment("webhookId", webhook_id)?));
+        call.ask("status", options.status.as_ref())?;
+        self.http().json(call).await
+    }
+
+    /// Send a dead letter again, or all of them
+    pub async fn webhook_retry(&self, webhook_id: &str, options: WebhookRetryOptions) -> Result<WebhookRetried> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/webhooks/{}/retry", segment("webhookId", webhook_id)?));
+        let body = object(&options)?;
+        call.body = Some(serde_json::to_string(&body)?);
         self.http().json(call).await
     }
 

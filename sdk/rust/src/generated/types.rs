@@ -6,6 +6,222 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::OneOrMany;
 
+/// A change of a file. moved: it was at oldPath. overflow: changes at and below path were lost, list it again. limit: path is not watched, message says why. gone: the watched folder is not there any more; back: it is there again, list it
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileEvent {
+    /// One of `ready`, `created`, `modified`, `deleted`, `moved`, `attributes`, `overflow`, `limit`, `gone`, `back`, `error`
+    pub r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub timestamp: i64,
+}
+
+/// A signed URL: send this method to it, without a token. once: the first request uses it up
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileUrl {
+    pub url: String,
+    pub method: String,
+    pub path: String,
+    pub expires_at: i64,
+    pub once: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// What was written. A file: size, mode, ETag, time, and whether there was none before. An archive: entries, and size of their contents. A form: its files
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileContent {
+    pub path: String,
+    pub size: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<FileContent>>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// A public key that may log in by SSH, with the rights of the token that added it
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SshKey {
+    pub id: String,
+    pub name: String,
+    pub r#type: String,
+    pub fingerprint: String,
+    pub bits: i64,
+    pub token: String,
+    pub created_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// SSH keys
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SshKeyList {
+    pub keys: Vec<SshKey>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Where SSH is served: ssh SANDBOX@host -p port. hostKey: fingerprint of the server's key
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SshInfo {
+    pub enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// A webhook. failingSince: of the first failure since a success; pending, dead: messages that wait, dead letters; dropped: events since the start that found no room; secret: whsec_ and a key in base64, only when it was made or rotated
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Webhook {
+    pub id: String,
+    pub url: String,
+    pub events: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<i64>,
+    pub pending: i64,
+    pub dead: i64,
+    pub dropped: i64,
+    pub created_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Webhooks
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookList {
+    pub webhooks: Vec<Webhook>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Outcome of one attempt; status: that of the response, if there was one
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookTest {
+    pub delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<i64>,
+    pub duration_ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// A message that is not delivered; id is its header webhook-id
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookDelivery {
+    pub id: String,
+    pub webhook_id: String,
+    pub topic: String,
+    /// One of `pending`, `dead`
+    pub status: String,
+    pub attempts: i64,
+    pub created_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_attempt_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_status: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+/// Messages
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookDeliveryPage {
+    pub deliveries: Vec<WebhookDelivery>,
+    pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// How many wait for delivery again
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookRetried {
+    pub retried: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// How many were removed
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookPurged {
+    pub purged: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
 /// Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -44,16 +260,30 @@ pub struct SandboxConfig {
     pub shm_mb: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
+    /// One of `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
+    /// One of `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_idle: Option<String>,
+    /// One of `no`, `always`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_resume: Option<bool>,
+    /// One of `default`, `strict`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<String>,
 }
 
-/// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec
+/// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec. stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did) or lost (its processes were gone when the server started: a reboot); error: what was found then
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxInfo {
     pub id: String,
     pub name: String,
     pub image: String,
-    /// One of `running`, `paused`, `expired`
+    /// One of `running`, `paused`, `expired`, `stopped`, `hibernated`
     pub status: String,
     pub created_at: i64,
     pub expires_at: i64,
@@ -77,6 +307,15 @@ pub struct SandboxInfo {
     pub image_digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The new sandboxes; parentId is their origin
@@ -84,6 +323,9 @@ pub struct SandboxInfo {
 #[serde(rename_all = "camelCase")]
 pub struct SandboxFork {
     pub sandboxes: Vec<SandboxInfo>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// One page of sandboxes; total counts all that match
@@ -94,9 +336,12 @@ pub struct SandboxPage {
     pub total: i64,
     pub page: i64,
     pub page_size: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// Result of a command; times in milliseconds
+/// Result of a command; times in milliseconds. signal: the one that ended it (KILL); its exitCode is 128 and its number
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecResult {
@@ -115,10 +360,17 @@ pub struct ExecResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr_truncated: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oom_killed: Option<bool>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// A piece of output; the last event is exit with the exit code as a string
+/// A piece of output; the last event is exit with the exit code as a string (-1: it timed out or did not run), duration (ms) and how it ended
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecStreamChunk {
@@ -130,6 +382,14 @@ pub struct ExecStreamChunk {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oom_killed: Option<bool>,
     pub timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
@@ -180,9 +440,14 @@ pub struct BackgroundExec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rss_kb: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oom_killed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<bool>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Output from the requested offset, and the next offset in bytes
@@ -191,6 +456,9 @@ pub struct BackgroundExec {
 pub struct BackgroundLogs {
     pub output: String,
     pub cursor: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A durable command; truncated: the oldest bytes of its output were dropped
@@ -218,9 +486,14 @@ pub struct DurableExec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rss_kb: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oom_killed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<bool>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Commands, oldest first
@@ -228,6 +501,9 @@ pub struct DurableExec {
 #[serde(rename_all = "camelCase")]
 pub struct DurableExecList {
     pub execs: Vec<DurableExec>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Output from the requested offset, and the next offset in bytes; it is complete when running is false and output is empty
@@ -239,6 +515,9 @@ pub struct ExecOutput {
     pub running: bool,
     /// One of `utf8`, `base64`
     pub encoding: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A piece of output and the offset after it; the last event is exit with the exit code as a string
@@ -266,6 +545,9 @@ pub struct ExecOutputEvent {
 pub struct ExecWritten {
     pub written: i64,
     pub closed: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Id of the command, and the signal
@@ -274,6 +556,9 @@ pub struct ExecWritten {
 pub struct ExecSignalled {
     pub signalled: String,
     pub signal: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A queued command
@@ -300,6 +585,9 @@ pub struct QueueJobInfo {
     pub completed_at: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Id of the job
@@ -307,6 +595,9 @@ pub struct QueueJobInfo {
 #[serde(rename_all = "camelCase")]
 pub struct QueueCancelled {
     pub cancelled: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Queued commands; total counts all that match
@@ -315,6 +606,9 @@ pub struct QueueCancelled {
 pub struct QueueJobPage {
     pub jobs: Vec<QueueJobInfo>,
     pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// An entry of a folder
@@ -362,6 +656,9 @@ pub type Base64 = String;
 #[serde(rename_all = "camelCase")]
 pub struct Success {
     pub success: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// One variable
@@ -371,6 +668,9 @@ pub struct EnvValue {
     pub key: String,
     pub value: Option<String>,
     pub exists: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Names that were set
@@ -379,6 +679,9 @@ pub struct EnvValue {
 pub struct EnvSet {
     pub set: Vec<String>,
     pub count: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The effective environment
@@ -387,6 +690,9 @@ pub struct EnvSet {
 pub struct EnvList {
     pub vars: BTreeMap<String, String>,
     pub count: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Name of the variable
@@ -394,6 +700,9 @@ pub struct EnvList {
 #[serde(rename_all = "camelCase")]
 pub struct EnvDeleted {
     pub deleted: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A changed file; status is git's two-letter code
@@ -411,6 +720,9 @@ pub struct GitStatus {
     pub branch: String,
     pub clean: bool,
     pub files: Vec<GitFile>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A unified diff
@@ -418,6 +730,9 @@ pub struct GitStatus {
 #[serde(rename_all = "camelCase")]
 pub struct GitDiff {
     pub diff: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A commit; date is ISO 8601
@@ -435,6 +750,9 @@ pub struct GitLogEntry {
 #[serde(rename_all = "camelCase")]
 pub struct GitLog {
     pub entries: Vec<GitLogEntry>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// All branches, including remote ones; error: git's message when it failed
@@ -445,6 +763,9 @@ pub struct GitBranches {
     pub current: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A process; cpu and memory in percent, as strings
@@ -463,6 +784,9 @@ pub struct ProcessInfo {
 #[serde(rename_all = "camelCase")]
 pub struct ProcessList {
     pub processes: Vec<ProcessInfo>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A process; cpu and mem in percent, as strings; vsz and rss in KiB
@@ -482,6 +806,9 @@ pub struct ProcessTopInfo {
 #[serde(rename_all = "camelCase")]
 pub struct ProcessTop {
     pub processes: Vec<ProcessTopInfo>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Process id and signal
@@ -490,6 +817,9 @@ pub struct ProcessTop {
 pub struct ProcessKilled {
     pub killed: i64,
     pub signal: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A snapshot; snapshotId equals id
@@ -511,6 +841,9 @@ pub struct SnapshotInfo {
     pub metadata: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Snapshots
@@ -518,6 +851,9 @@ pub struct SnapshotInfo {
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotList {
     pub snapshots: Vec<SnapshotInfo>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Id of the deleted object
@@ -525,9 +861,12 @@ pub struct SnapshotList {
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
     pub deleted: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine
+/// An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine; tenant: whose it is, none: the operator's; signedBy: whose signature was accepted
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
@@ -538,6 +877,31 @@ pub struct Image {
     pub created_at: i64,
     /// One of `oci`, `tar`, `layer`, `host`, `docker`
     pub source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// What the policy says of an image: whether it requires a signature, whose it has, and the digest that was pulled
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageVerification {
+    pub name: String,
+    pub verified: bool,
+    pub required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Progress of a pull in bytes and layers; the last event is done with the image
@@ -571,6 +935,9 @@ pub struct ImageEvent {
 #[serde(rename_all = "camelCase")]
 pub struct ImageList {
     pub images: Vec<Image>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A template
@@ -585,6 +952,9 @@ pub struct SandboxTemplate {
     pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Templates
@@ -592,9 +962,12 @@ pub struct SandboxTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct TemplateList {
     pub templates: Vec<SandboxTemplate>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// An exposed port
+/// An exposed port; url: its address on the host, of TCP
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMapping {
@@ -604,6 +977,28 @@ pub struct PortMapping {
     pub protocol: String,
     /// One of `mapped`, `active`
     pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// The address of a port's server, an origin of its own. signedUrl: opens a private one, once, until expiresAt; none on a server without tokens
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    pub port: i64,
+    pub url: String,
+    pub public: bool,
+    pub rewrite_host: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Exposed ports
@@ -611,6 +1006,9 @@ pub struct PortMapping {
 #[serde(rename_all = "camelCase")]
 pub struct PortList {
     pub ports: Vec<PortMapping>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The port
@@ -618,6 +1016,9 @@ pub struct PortList {
 #[serde(rename_all = "camelCase")]
 pub struct PortRemoved {
     pub removed: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// One direction of a terminal's WebSocket channel
@@ -654,6 +1055,9 @@ pub struct TerminalSession {
     pub backend: String,
     pub created_at: i64,
     pub channel: TerminalChannels,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Size of a terminal
@@ -662,6 +1066,9 @@ pub struct TerminalSession {
 pub struct TerminalSize {
     pub cols: i64,
     pub rows: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Id of the session
@@ -669,6 +1076,9 @@ pub struct TerminalSize {
 #[serde(rename_all = "camelCase")]
 pub struct TerminalClosed {
     pub closed: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Response of the server in the sandbox
@@ -681,6 +1091,9 @@ pub struct ProxyReply {
     pub url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxied_via: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Settings of the proxy; timeout in milliseconds
@@ -692,6 +1105,9 @@ pub struct ProxyConfig {
     pub cors: String,
     pub require_auth: bool,
     pub timeout: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Standard output, and the error text when the code failed
@@ -701,6 +1117,9 @@ pub struct CodeResult {
     pub output: String,
     pub error: Option<String>,
     pub execution_time: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Output of the package manager
@@ -708,9 +1127,12 @@ pub struct CodeResult {
 #[serde(rename_all = "camelCase")]
 pub struct InstallResult {
     pub output: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again
+/// An interpreter whose variables live between calls; default: it is that of its language; why: why it is dead or lost. A restart makes it usable again
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
@@ -724,7 +1146,12 @@ pub struct Context {
     /// One of `starting`, `idle`, `busy`, `dead`, `lost`
     pub state: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#default: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Contexts of a sandbox
@@ -732,6 +1159,9 @@ pub struct Context {
 #[serde(rename_all = "camelCase")]
 pub struct ContextList {
     pub contexts: Vec<Context>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A value as text, html, markdown, svg, latex, json, or as png or jpeg in base64
@@ -760,6 +1190,9 @@ pub struct ContextResult {
     pub truncated: bool,
     /// One of `starting`, `idle`, `busy`, `dead`, `lost`
     pub state: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A piece of output or a result; the last event is end
@@ -797,6 +1230,9 @@ pub struct ContextEvent {
 #[serde(rename_all = "camelCase")]
 pub struct ContextInterrupted {
     pub interrupted: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Id of the context
@@ -804,6 +1240,9 @@ pub struct ContextInterrupted {
 #[serde(rename_all = "camelCase")]
 pub struct ContextDeleted {
     pub deleted: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A language
@@ -838,6 +1277,9 @@ pub struct SandboxMetrics {
     pub shm_limit_mb: i64,
     pub network_limit_mbps: i64,
     pub oom_kills: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// An isolation backend, what it can do here, and why it cannot do the rest
@@ -863,6 +1305,9 @@ pub struct GlobalMetrics {
     pub usage: Option<BTreeMap<String, f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<BTreeMap<String, f64>>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The server answers; problems: what an operator should check; missing: features of its backend that this host does not provide
@@ -874,6 +1319,9 @@ pub struct Health {
     pub problems: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Entries of the warm pool
@@ -884,6 +1332,9 @@ pub struct PoolStatus {
     pub ready: i64,
     #[serde(rename = "by_profile")]
     pub by_profile: BTreeMap<String, i64>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Number of removed sandboxes
@@ -891,6 +1342,9 @@ pub struct PoolStatus {
 #[serde(rename_all = "camelCase")]
 pub struct Swept {
     pub swept: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// An OpenAPI 3.1 document
@@ -907,6 +1361,9 @@ pub struct SandboxEvent {
     pub timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Events; total counts all that match
@@ -915,6 +1372,9 @@ pub struct SandboxEvent {
 pub struct EventPage {
     pub events: Vec<SandboxEvent>,
     pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// One call
@@ -941,6 +1401,9 @@ pub struct TraceRecord {
 pub struct TracePage {
     pub traces: Vec<TraceRecord>,
     pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Numbers over all traces; durations in milliseconds
@@ -953,6 +1416,9 @@ pub struct ObservabilityMetrics {
     pub p95_duration: f64,
     pub active_sandboxes: i64,
     pub function_counts: BTreeMap<String, i64>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Number of deleted traces
@@ -960,6 +1426,9 @@ pub struct ObservabilityMetrics {
 #[serde(rename_all = "camelCase")]
 pub struct Cleared {
     pub cleared: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// An alert
@@ -968,7 +1437,7 @@ pub struct Cleared {
 pub struct ResourceAlert {
     pub id: String,
     pub sandbox_id: String,
-    /// One of `cpu`, `memory`, `pids`
+    /// One of `cpu`, `memory`, `pids`, `deniedCalls`
     pub metric: String,
     pub threshold: f64,
     /// One of `notify`, `pause`, `kill`
@@ -979,6 +1448,9 @@ pub struct ResourceAlert {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_triggered: Option<i64>,
     pub created_at: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Alerts
@@ -986,6 +1458,9 @@ pub struct ResourceAlert {
 #[serde(rename_all = "camelCase")]
 pub struct AlertList {
     pub alerts: Vec<ResourceAlert>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// An alert that fired
@@ -1007,6 +1482,9 @@ pub struct AlertEvent {
 pub struct AlertEventPage {
     pub events: Vec<AlertEvent>,
     pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A network and its members
@@ -1020,6 +1498,9 @@ pub struct SandboxNetwork {
     pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Networks
@@ -1027,6 +1508,9 @@ pub struct SandboxNetwork {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkList {
     pub networks: Vec<SandboxNetwork>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The sandbox is a member
@@ -1034,6 +1518,9 @@ pub struct NetworkList {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkConnected {
     pub connected: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The sandbox is no longer a member
@@ -1041,6 +1528,9 @@ pub struct NetworkConnected {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDisconnected {
     pub disconnected: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// One rule of an egress policy
@@ -1066,9 +1556,12 @@ pub struct EgressPolicy {
     pub rules: Vec<EgressRule>,
     pub active: bool,
     pub connections: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// A volume
+/// A volume; sizeMb: its limit, usedMb: what it takes of the host's disk, as last counted
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxVolume {
@@ -1083,11 +1576,18 @@ pub struct SandboxVolume {
     pub read_only: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_mb: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_mb: Option<i64>,
     pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Volumes
@@ -1095,6 +1595,9 @@ pub struct SandboxVolume {
 #[serde(rename_all = "camelCase")]
 pub struct VolumeList {
     pub volumes: Vec<SandboxVolume>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The volume is mounted
@@ -1103,6 +1606,9 @@ pub struct VolumeList {
 pub struct VolumeAttached {
     pub attached: bool,
     pub mount_path: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The volume is unmounted
@@ -1110,6 +1616,9 @@ pub struct VolumeAttached {
 #[serde(rename_all = "camelCase")]
 pub struct VolumeDetached {
     pub detached: bool,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// A worker
@@ -1122,6 +1631,9 @@ pub struct WorkerInfo {
     pub max_sandboxes: i64,
     pub cpu_percent: f64,
     pub last_heartbeat: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Workers
@@ -1131,6 +1643,9 @@ pub struct WorkerList {
     pub workers: Vec<WorkerInfo>,
     pub alive: i64,
     pub dead: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The worker
@@ -1138,6 +1653,9 @@ pub struct WorkerList {
 #[serde(rename_all = "camelCase")]
 pub struct WorkerSelected {
     pub worker_id: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Numbers of sandboxes taken over
@@ -1147,6 +1665,9 @@ pub struct WorkersReaped {
     pub reaped: i64,
     pub reassigned: i64,
     pub expired: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Number of sandboxes that got an owner
@@ -1154,13 +1675,18 @@ pub struct WorkersReaped {
 #[serde(rename_all = "camelCase")]
 pub struct WorkersMigrated {
     pub migrated: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
-/// Why a request failed
+/// Why a request failed; result: what a command that timed out had printed, with the exitCode -1
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
     pub error: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ExecResult>,
 }
 
 /// An API token; only the response that created it has the secret
@@ -1173,6 +1699,10 @@ pub struct Token {
     pub role: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<String>>,
     pub created: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
@@ -1186,6 +1716,9 @@ pub struct Token {
     pub usage: Option<BTreeMap<String, f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// All tokens, oldest first
@@ -1193,6 +1726,9 @@ pub struct Token {
 #[serde(rename_all = "camelCase")]
 pub struct TokenList {
     pub tokens: Vec<Token>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -1213,42 +1749,57 @@ pub struct TemplateCreateConfig {
     /// Name; default: the new id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Time to live, seconds; a create moves it into 60 to 86400; default: III_DEFAULT_TIMEOUT
+    /// Time to live, seconds; a create moves it into 60 to III_MAX_TIMEOUT; default: III_DEFAULT_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
-    /// Memory, MB; a create moves it into 64 to 4096; default: III_DEFAULT_MEMORY
+    /// Memory, MB; a create moves it into 64 to III_MAX_MEMORY; default: III_DEFAULT_MEMORY
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
-    /// CPUs; a create moves it into 0.5 to 4; default: III_DEFAULT_CPU
+    /// CPUs; a create moves it into 0.5 to III_MAX_CPUS; default: III_DEFAULT_CPU
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK
+    /// Size of its own disk, MB; 0: no own disk; a create moves it into 16 to III_MAX_DISK; default: III_DEFAULT_DISK
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_mb: Option<i64>,
-    /// Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB
+    /// Files and folders on that disk; a create moves it into 1024 to 256 for each MB; default: 64 for each MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<i64>,
-    /// Processes and threads; a create moves it into 16 to 65536; default: III_PIDS_MAX
+    /// Processes and threads; a create moves it into 16 to III_MAX_PIDS; default: III_PIDS_MAX
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pids: Option<i64>,
-    /// Open files of one process; a create moves it into 64 to 1048576; default: III_OPEN_FILES
+    /// Open files of one process; a create moves it into 64 to III_MAX_OPEN_FILES; default: III_OPEN_FILES
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<i64>,
-    /// Size of /dev/shm, MB; a create moves it into 1 to 1048576; default: III_SHM_MB
+    /// Size of /dev/shm, MB; a create moves it into 1 to III_MAX_SHM_MB; default: III_SHM_MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shm_mb: Option<i64>,
-    /// Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS
+    /// Network rate each way, Mbit/s; 0: no limit; a create moves it into 1 to III_MAX_NET_MBPS; default: III_NET_MBPS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
-    /// Idle time after which the sandbox is removed, seconds; a create moves it into 1 to 86400; default: none
+    /// Idle time after which onIdle is done, seconds; a create moves it into 1 to III_MAX_TIMEOUT; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<i64>,
+    /// What its expiry does: remove it, stop it, pause it or hibernate it: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
+    /// What its idle time does: the same choices: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_idle: Option<String>,
+    /// Whether it is restarted after a reboot of the host, a stop of the server or its own death: `no`, `always`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// Whether a call to it while it sleeps wakes it; default: III_AUTO_RESUME
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_resume: Option<bool>,
     /// Whether the sandbox has a network
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<bool>,
     /// Environment variables
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
+    /// System calls that programs may make: all but a deny list, or only an allow list: `default`, `strict`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<String>,
     /// Working folder; default: III_WORKSPACE_DIR
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
@@ -1286,42 +1837,57 @@ pub struct SandboxCreateOptions {
     /// Name; default: the new id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Time to live, seconds (moved into 60 to 86400); default: III_DEFAULT_TIMEOUT
+    /// Time to live, seconds; a create moves it into 60 to III_MAX_TIMEOUT; default: III_DEFAULT_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
-    /// Memory, MB (moved into 64 to 4096); default: III_DEFAULT_MEMORY
+    /// Memory, MB; a create moves it into 64 to III_MAX_MEMORY; default: III_DEFAULT_MEMORY
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
-    /// CPUs (moved into 0.5 to 4); default: III_DEFAULT_CPU
+    /// CPUs; a create moves it into 0.5 to III_MAX_CPUS; default: III_DEFAULT_CPU
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK
+    /// Size of its own disk, MB; 0: no own disk; a create moves it into 16 to III_MAX_DISK; default: III_DEFAULT_DISK
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_mb: Option<i64>,
-    /// Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB
+    /// Files and folders on that disk; a create moves it into 1024 to 256 for each MB; default: 64 for each MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<i64>,
-    /// Processes and threads (moved into 16 to 65536); default: III_PIDS_MAX
+    /// Processes and threads; a create moves it into 16 to III_MAX_PIDS; default: III_PIDS_MAX
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pids: Option<i64>,
-    /// Open files of one process (moved into 64 to 1048576); default: III_OPEN_FILES
+    /// Open files of one process; a create moves it into 64 to III_MAX_OPEN_FILES; default: III_OPEN_FILES
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<i64>,
-    /// Size of /dev/shm, MB (moved into 1 to 1048576); default: III_SHM_MB
+    /// Size of /dev/shm, MB; a create moves it into 1 to III_MAX_SHM_MB; default: III_SHM_MB
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shm_mb: Option<i64>,
-    /// Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS
+    /// Network rate each way, Mbit/s; 0: no limit; a create moves it into 1 to III_MAX_NET_MBPS; default: III_NET_MBPS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
-    /// Idle time after which the sandbox is removed, seconds (moved into 1 to 86400); default: none
+    /// Idle time after which onIdle is done, seconds; a create moves it into 1 to III_MAX_TIMEOUT; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<i64>,
+    /// What its expiry does: remove it, stop it, pause it or hibernate it: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
+    /// What its idle time does: the same choices: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_idle: Option<String>,
+    /// Whether it is restarted after a reboot of the host, a stop of the server or its own death: `no`, `always`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// Whether a call to it while it sleeps wakes it; default: III_AUTO_RESUME
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_resume: Option<bool>,
     /// Whether the sandbox has a network
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<bool>,
     /// Environment variables
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
+    /// System calls that programs may make: all but a deny list, or only an allow list: `default`, `strict`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<String>,
     /// Working folder; default: III_WORKSPACE_DIR
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
@@ -1337,6 +1903,9 @@ pub struct SandboxCreateOptions {
     /// Name or id of a template whose configuration is the base
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// When the caller has a sandbox of that name: create another one, or connect to it: `create`, `connect`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_exists: Option<String>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
@@ -1361,6 +1930,63 @@ pub struct SandboxListOptions {
     /// Only clones and forks of this sandbox
     #[serde(skip_serializing)]
     pub parent_id: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::sandbox_stop`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxStopOptions {
+    /// Time for its processes to exit after SIGTERM, seconds; then they are killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::sandbox_restart`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxRestartOptions {
+    /// Time for its processes to exit after SIGTERM, seconds; then they are killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::sandbox_policy`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxPolicyOptions {
+    /// Idle time after which onIdle is done, seconds; 0: none (0 to III_MAX_TIMEOUT); default: as it is
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<i64>,
+    /// What its expiry does: remove it, stop it, pause it or hibernate it: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
+    /// What its idle time does: the same choices: `kill`, `stop`, `pause`, `hibernate`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_idle: Option<String>,
+    /// Whether it is restarted after a reboot of the host, a stop of the server or its own death: `no`, `always`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// Whether a call to it while it sleeps wakes it; default: as it is
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_resume: Option<bool>,
+}
+
+/// Optional fields of [`crate::Api::sandbox_resize`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxResizeOptions {
+    /// Memory, MB; moved into 64 to III_MAX_MEMORY; default: unchanged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<i64>,
+    /// CPUs; moved into 0.5 to III_MAX_CPUS; default: unchanged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<f64>,
+    /// Processes and threads; moved into 16 to III_MAX_PIDS; default: unchanged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<i64>,
+    /// Size of its own disk, MB, not less than it has; at most III_MAX_DISK; default: unchanged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_mb: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::sandbox_label`].
@@ -1391,7 +2017,7 @@ pub struct SandboxCloneOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SandboxForkOptions {
-    /// Number of sandboxes, at most III_MAX_FORK
+    /// Number of sandboxes (1 to III_MAX_FORK)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i64>,
     /// Name of the new sandbox; several are called name-1, name-2, …; default: the new ids
@@ -1406,12 +2032,24 @@ pub struct SandboxForkOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdRunOptions {
-    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
     /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Variables added to the sandbox's own
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Standard input; what is larger goes into a file, or to exec::input; default: empty
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Encoding of stdin: `utf8`, `base64`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin_encoding: Option<String>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
@@ -1421,18 +2059,39 @@ pub struct CmdRunOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdRunStreamOptions {
-    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
     /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Variables added to the sandbox's own
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Standard input; what is larger goes into a file, or to exec::input; default: empty
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Encoding of stdin: `utf8`, `base64`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin_encoding: Option<String>,
 }
 
 /// Optional fields of [`crate::Api::cmd_background`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdBackgroundOptions {
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Variables added to the sandbox's own
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
@@ -1469,6 +2128,9 @@ pub struct ExecStartOptions {
     /// Variables added to the sandbox's own
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox: a name or uid, or with a group name:group, uid:gid; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Timeout, seconds; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
@@ -1529,7 +2191,7 @@ pub struct QueueSubmitOptions {
     /// Whether a non-zero exit code is a failure, too: retried, then a dead letter
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_on_exit: Option<bool>,
-    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
@@ -1556,6 +2218,12 @@ pub struct FsListOptions {
     /// Folder; default: III_WORKSPACE_DIR
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Maximum number of entries (moved into 0 to 100000)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// Entries to skip
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::fs_search`].
@@ -1601,6 +2269,45 @@ pub struct FsRmdirOptions {
     /// One path, instead of paths
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::fs_watch`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FsWatchOptions {
+    /// Folder to watch
+    #[serde(skip_serializing)]
+    pub path: Option<String>,
+    /// Also the folders below it
+    #[serde(skip_serializing)]
+    pub recursive: Option<bool>,
+    /// Globs of what is left out, separated by commas: names (node_modules,.git,*.pyc), or with a slash paths below the folder
+    #[serde(skip_serializing)]
+    pub exclude: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::fs_sign`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FsSignOptions {
+    /// get: the URL downloads; put: it uploads: `get`, `put`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// How long the URL is valid, seconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<i64>,
+    /// Whether the first request uses it up
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub once: Option<bool>,
+    /// Longest body of an upload, bytes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<i64>,
+    /// Content-Type that the upload must have
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Download the file or folder as an archive of this format: `tar`, `tar.gz`, `tar.zst`, `zip`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }
 
 /// Optional fields of [`crate::Api::proc_kill`].
@@ -1808,7 +2515,7 @@ pub struct ContextCreateOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextExecuteOptions {
-    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
 }
@@ -1817,7 +2524,7 @@ pub struct ContextExecuteOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextExecuteStreamOptions {
-    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
 }
@@ -1832,6 +2539,21 @@ pub struct PortExposeOptions {
     /// Protocol: `tcp`, `udp`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::preview_open`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PreviewOpenOptions {
+    /// Whether anyone who can reach this server may open it; remembered
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public: Option<bool>,
+    /// Whether the server inside sees Host and Origin as localhost:port; remembered
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewrite_host: Option<bool>,
+    /// How long the signed link and its cookie are valid, seconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::proxy_request`].
@@ -1892,12 +2614,33 @@ pub struct TokenCreateOptions {
     /// Tenant whose objects it sees: letters, digits and ._-; * with read-only for all tenants; default: a user's own id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// The one sandbox that it is for: id, or name; its tenant is the token's; default: all of its tenant
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// What it may call: groups (exec, files) and ids of operations; default: all of its role
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<String>>,
     /// Expiry, milliseconds since the epoch; default: never
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
-    /// Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited; default: none
+    /// Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, webhooks, diskMb, requestsPerMinute. Missing ones are unlimited; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+/// Optional fields of [`crate::Api::ssh_key_add`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SshKeyAddOptions {
+    /// What to call it; default: the comment in the key
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The one sandbox that it opens: id, or name; default: all of its tenant
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Expiry, milliseconds since the epoch; default: never
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::event_history`].
@@ -2005,6 +2748,102 @@ pub struct AlertHistoryOptions {
     pub limit: Option<i64>,
 }
 
+/// Optional fields of [`crate::Api::webhook_create`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookCreateOptions {
+    /// Patterns of topics, * matches any text: sandbox.*
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+    /// Only events of this sandbox
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_id: Option<String>,
+    /// Only events of sandboxes with these pairs of metadata
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    /// Text for people
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it gets events; those that wait stay
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// Optional fields of [`crate::Api::webhook_list`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookListOptions {
+    /// Only webhooks for events of this sandbox
+    #[serde(skip_serializing)]
+    pub sandbox_id: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::webhook_update`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookUpdateOptions {
+    /// https:// address that receives POST requests; http:// if III_WEBHOOK_PLAIN allows it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Patterns of topics, * matches any text: sandbox.*
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+    /// Only events of this sandbox
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_id: Option<String>,
+    /// Only events of sandboxes with these pairs of metadata
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    /// Text for people
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it gets events; those that wait stay
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// Optional fields of [`crate::Api::webhook_rotate`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookRotateOptions {
+    /// How long the former secret also signs, seconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::webhook_deliveries`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookDeliveriesOptions {
+    /// Which: pending, dead, or all: `pending`, `dead`, `all`
+    #[serde(skip_serializing)]
+    pub status: Option<String>,
+    /// At most this many
+    #[serde(skip_serializing)]
+    pub limit: Option<i64>,
+    /// Skip this many
+    #[serde(skip_serializing)]
+    pub offset: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::webhook_purge`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookPurgeOptions {
+    /// Which: pending, dead, or all: `pending`, `dead`, `all`
+    #[serde(skip_serializing)]
+    pub status: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::webhook_retry`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookRetryOptions {
+    /// The one to retry; default: every dead letter
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<String>,
+}
+
 /// Optional fields of [`crate::Api::egress_set`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -2021,7 +2860,7 @@ pub struct EgressSetOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkCreateOptions {
-    /// Driver; default: bridge
+    /// Driver; there is one; default: bridge
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
@@ -2030,9 +2869,12 @@ pub struct NetworkCreateOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VolumeCreateOptions {
-    /// Accepted for compatibility; there is one kind
+    /// Driver; there is one; default: local
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// Size, MB, at most III_MAX_DISK; III_VOLUME_MB when it is not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_mb: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::volume_attach`].

@@ -38,9 +38,39 @@ export class Api {
     return this.http.call<T.SandboxInfo>(operations.sandbox_resume, params, options);
   }
 
+  /** End the processes of a sandbox; its files and settings are kept. */
+  sandboxStop(params: T.SandboxStopParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_stop, params, options);
+  }
+
+  /** Start a stopped or hibernated sandbox again, or resume a paused one. */
+  sandboxStart(params: T.SandboxStartParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_start, params, options);
+  }
+
+  /** Stop a sandbox and start it again with its files. */
+  sandboxRestart(params: T.SandboxRestartParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_restart, params, options);
+  }
+
+  /** Save memory and files of a sandbox to disk and end it; a start continues its processes. */
+  sandboxHibernate(params: T.SandboxHibernateParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_hibernate, params, options);
+  }
+
+  /** Change what a sandbox does when it expires, when it is idle and when it is called asleep. */
+  sandboxPolicy(params: T.SandboxPolicyParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_policy, params, options);
+  }
+
   /** Set the expiry of a sandbox. */
   sandboxRenew(params: T.SandboxRenewParams, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.http.call<T.SandboxInfo>(operations.sandbox_renew, params, options);
+  }
+
+  /** Change the limits of a sandbox while it runs; its disk only grows. */
+  sandboxResize(params: T.SandboxResizeParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_resize, params, options);
   }
 
   /** Change the metadata of a sandbox: keys are removed, then pairs are set. */
@@ -208,6 +238,21 @@ export class Api {
     return this.http.call<T.Success>(operations.fs_chmod, params, options);
   }
 
+  /** Changes of the files below a folder, as they occur; the first event is ready. */
+  fsWatch(params: T.FsWatchParams, options?: CallOptions): AsyncGenerator<T.FileEvent, void, undefined> {
+    return this.http.events<T.FileEvent>(operations.fs_watch, params, options);
+  }
+
+  /** Get a URL that downloads or uploads one file without a token, until it expires. */
+  fsSign(params: T.FsSignParams, options?: CallOptions): Promise<T.FileUrl> {
+    return this.http.call<T.FileUrl>(operations.fs_sign, params, options);
+  }
+
+  /** Replace the key that signs links: every file URL, preview link and preview cookie made before ends. */
+  linkRotate(options?: CallOptions): Promise<T.Success> {
+    return this.http.call<T.Success>(operations.link_rotate, {}, options);
+  }
+
   /** Get one variable. */
   envGet(params: T.EnvGetParams, options?: CallOptions): Promise<T.EnvValue> {
     return this.http.call<T.EnvValue>(operations.env_get, params, options);
@@ -328,7 +373,12 @@ export class Api {
     return this.http.events<T.ImageEvent>(operations.image_pull, params, options);
   }
 
-  /** Remove an image; the name is percent-encoded. Running sandboxes of it continue. */
+  /** Check the stored signature of an image against the policy again; 403 when the policy denies the image. */
+  imageVerify(params: T.ImageVerifyParams, options?: CallOptions): Promise<T.ImageVerification> {
+    return this.http.call<T.ImageVerification>(operations.image_verify, params, options);
+  }
+
+  /** Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue. */
   imageDelete(params: T.ImageDeleteParams, options?: CallOptions): Promise<T.Deleted> {
     return this.http.call<T.Deleted>(operations.image_delete, params, options);
   }
@@ -463,6 +513,11 @@ export class Api {
     return this.http.call<T.PortRemoved>(operations.port_unexpose, params, options);
   }
 
+  /** Get the preview address of a port, and a signed link to it. */
+  previewOpen(params: T.PreviewOpenParams, options?: CallOptions): Promise<T.Preview> {
+    return this.http.call<T.Preview>(operations.preview_open, params, options);
+  }
+
   /** Send an HTTP request to an exposed port. */
   proxyRequest(params: T.ProxyRequestParams, options?: CallOptions): Promise<T.ProxyReply> {
     return this.http.call<T.ProxyReply>(operations.proxy_request, params, options);
@@ -511,6 +566,26 @@ export class Api {
   /** Give a token a new secret; the old one is revoked. */
   tokenRotate(params: T.TokenRotateParams, options?: CallOptions): Promise<T.Token> {
     return this.http.call<T.Token>(operations.token_rotate, params, options);
+  }
+
+  /** Let a public key log in by SSH, with the rights of the calling token. */
+  sshKeyAdd(params: T.SshKeyAddParams, options?: CallOptions): Promise<T.SshKey> {
+    return this.http.call<T.SshKey>(operations.ssh_key_add, params, options);
+  }
+
+  /** List SSH keys. */
+  sshKeyList(options?: CallOptions): Promise<T.SshKeyList> {
+    return this.http.call<T.SshKeyList>(operations.ssh_key_list, {}, options);
+  }
+
+  /** Delete an SSH key and end the connections that it opened. */
+  sshKeyDelete(params: T.SshKeyDeleteParams, options?: CallOptions): Promise<T.Deleted> {
+    return this.http.call<T.Deleted>(operations.ssh_key_delete, params, options);
+  }
+
+  /** Where the server listens for SSH, if it does. */
+  sshInfo(options?: CallOptions): Promise<T.SshInfo> {
+    return this.http.call<T.SshInfo>(operations.ssh_info, {}, options);
   }
 
   /** Past events, newest first. */
@@ -571,6 +646,56 @@ export class Api {
   /** Alerts that fired, newest first. */
   alertHistory(params: T.AlertHistoryParams, options?: CallOptions): Promise<T.AlertEventPage> {
     return this.http.call<T.AlertEventPage>(operations.alert_history, params, options);
+  }
+
+  /** Send events to a URL; only this response and that of a rotation have the secret. */
+  webhookCreate(params: T.WebhookCreateParams, options?: CallOptions): Promise<T.Webhook> {
+    return this.http.call<T.Webhook>(operations.webhook_create, params, options);
+  }
+
+  /** List webhooks. */
+  webhookList(params: T.WebhookListParams = {}, options?: CallOptions): Promise<T.WebhookList> {
+    return this.http.call<T.WebhookList>(operations.webhook_list, params, options);
+  }
+
+  /** Get one webhook. */
+  webhookGet(params: T.WebhookGetParams, options?: CallOptions): Promise<T.Webhook> {
+    return this.http.call<T.Webhook>(operations.webhook_get, params, options);
+  }
+
+  /** Change the given settings of a webhook; enabled: true ends a disablement. */
+  webhookUpdate(params: T.WebhookUpdateParams, options?: CallOptions): Promise<T.Webhook> {
+    return this.http.call<T.Webhook>(operations.webhook_update, params, options);
+  }
+
+  /** Delete a webhook with all messages that wait. */
+  webhookDelete(params: T.WebhookDeleteParams, options?: CallOptions): Promise<T.Deleted> {
+    return this.http.call<T.Deleted>(operations.webhook_delete, params, options);
+  }
+
+  /** Send one message webhook.test now, without retries, and report the outcome. */
+  webhookTest(params: T.WebhookTestParams, options?: CallOptions): Promise<T.WebhookTest> {
+    return this.http.call<T.WebhookTest>(operations.webhook_test, params, options);
+  }
+
+  /** Give a webhook a new secret; messages are signed with both until the overlap ends. */
+  webhookRotate(params: T.WebhookRotateParams, options?: CallOptions): Promise<T.Webhook> {
+    return this.http.call<T.Webhook>(operations.webhook_rotate, params, options);
+  }
+
+  /** Messages of a webhook that wait, and dead letters; delivered ones are not kept. */
+  webhookDeliveries(params: T.WebhookDeliveriesParams, options?: CallOptions): Promise<T.WebhookDeliveryPage> {
+    return this.http.call<T.WebhookDeliveryPage>(operations.webhook_deliveries, params, options);
+  }
+
+  /** Remove the dead letters of a webhook, or also what waits. */
+  webhookPurge(params: T.WebhookPurgeParams, options?: CallOptions): Promise<T.WebhookPurged> {
+    return this.http.call<T.WebhookPurged>(operations.webhook_purge, params, options);
+  }
+
+  /** Send a dead letter again, or all of them. */
+  webhookRetry(params: T.WebhookRetryParams, options?: CallOptions): Promise<T.WebhookRetried> {
+    return this.http.call<T.WebhookRetried>(operations.webhook_retry, params, options);
   }
 
   /** What the sandbox may connect to. */

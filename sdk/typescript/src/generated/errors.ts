@@ -11,7 +11,9 @@ export type ErrorCode =
   | "method_not_allowed"
   | "conflict"
   | "gone"
+  | "precondition_failed"
   | "too_large"
+  | "range_not_satisfiable"
   | "rate_limited"
   | "internal"
   | "unsupported"
@@ -55,9 +57,19 @@ export class GoneError extends ApiError {
   override readonly name: string = "GoneError";
 }
 
+/** The file is not in the state that If-Match or If-None-Match wants (412). */
+export class PreconditionFailedError extends ApiError {
+  override readonly name: string = "PreconditionFailedError";
+}
+
 /** The body is larger than the server takes (413). */
 export class TooLargeError extends ApiError {
   override readonly name: string = "TooLargeError";
+}
+
+/** The range lies outside of the file; see the Content-Range header (416). */
+export class RangeNotSatisfiableError extends ApiError {
+  override readonly name: string = "RangeNotSatisfiableError";
 }
 
 /** Too many requests (see the Retry-After header), or a quota is used up (429). */
@@ -104,7 +116,9 @@ export const errorsByStatus: Record<number, { code: ErrorCode; make: new (failur
   405: { code: "method_not_allowed", make: MethodNotAllowedError },
   409: { code: "conflict", make: ConflictError },
   410: { code: "gone", make: GoneError },
+  412: { code: "precondition_failed", make: PreconditionFailedError },
   413: { code: "too_large", make: TooLargeError },
+  416: { code: "range_not_satisfiable", make: RangeNotSatisfiableError },
   429: { code: "rate_limited", make: RateLimitedError },
   500: { code: "internal", make: InternalError },
   501: { code: "unsupported", make: UnsupportedError },
@@ -123,7 +137,9 @@ export const statusByCode: Record<ErrorCode, number> = {
   method_not_allowed: 405,
   conflict: 409,
   gone: 410,
+  precondition_failed: 412,
   too_large: 413,
+  range_not_satisfiable: 416,
   rate_limited: 429,
   internal: 500,
   unsupported: 501,

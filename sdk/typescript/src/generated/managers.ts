@@ -19,7 +19,90 @@ class ServerManager {
 export abstract class SandboxMethods {
   protected abstract readonly api: Api;
   abstract info: T.SandboxInfo;
-  abstract get id(): string;
+
+  get id(): T.SandboxInfo["id"] {
+    return this.info.id;
+  }
+
+  get name(): T.SandboxInfo["name"] {
+    return this.info.name;
+  }
+
+  get image(): T.SandboxInfo["image"] {
+    return this.info.image;
+  }
+
+  get status(): T.SandboxInfo["status"] {
+    return this.info.status;
+  }
+
+  get createdAt(): T.SandboxInfo["createdAt"] {
+    return this.info.createdAt;
+  }
+
+  get expiresAt(): T.SandboxInfo["expiresAt"] {
+    return this.info.expiresAt;
+  }
+
+  get config(): T.SandboxInfo["config"] {
+    return this.info.config;
+  }
+
+  get metadata(): T.SandboxInfo["metadata"] {
+    return this.info.metadata;
+  }
+
+  get entrypoint(): T.SandboxInfo["entrypoint"] {
+    return this.info.entrypoint;
+  }
+
+  get parentId(): T.SandboxInfo["parentId"] {
+    return this.info.parentId;
+  }
+
+  get workerId(): T.SandboxInfo["workerId"] {
+    return this.info.workerId;
+  }
+
+  get backend(): T.SandboxInfo["backend"] {
+    return this.info.backend;
+  }
+
+  get tenant(): T.SandboxInfo["tenant"] {
+    return this.info.tenant;
+  }
+
+  get withoutAgent(): T.SandboxInfo["withoutAgent"] {
+    return this.info.withoutAgent;
+  }
+
+  get resolvedImage(): T.SandboxInfo["resolvedImage"] {
+    return this.info.resolvedImage;
+  }
+
+  get imageDigest(): T.SandboxInfo["imageDigest"] {
+    return this.info.imageDigest;
+  }
+
+  get imageVersion(): T.SandboxInfo["imageVersion"] {
+    return this.info.imageVersion;
+  }
+
+  get stoppedAt(): T.SandboxInfo["stoppedAt"] {
+    return this.info.stoppedAt;
+  }
+
+  get stopReason(): T.SandboxInfo["stopReason"] {
+    return this.info.stopReason;
+  }
+
+  get error(): T.SandboxInfo["error"] {
+    return this.info.error;
+  }
+
+  get warnings(): T.SandboxInfo["warnings"] {
+    return this.info.warnings;
+  }
 
   /** Stop a sandbox and remove it. */
   kill(): Promise<T.Success> {
@@ -36,9 +119,39 @@ export abstract class SandboxMethods {
     return (this.info = await this.api.sandboxResume({ id: this.id }));
   }
 
+  /** End the processes of a sandbox; its files and settings are kept. */
+  async stop(timeout?: number): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxStop({ id: this.id, timeout }));
+  }
+
+  /** Start a stopped or hibernated sandbox again, or resume a paused one. */
+  async start(): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxStart({ id: this.id }));
+  }
+
+  /** Stop a sandbox and start it again with its files. */
+  async restart(timeout?: number): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxRestart({ id: this.id, timeout }));
+  }
+
+  /** Save memory and files of a sandbox to disk and end it; a start continues its processes. */
+  async hibernate(): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxHibernate({ id: this.id }));
+  }
+
+  /** Change what a sandbox does when it expires, when it is idle and when it is called asleep. */
+  async setPolicy(options: Omit<T.SandboxPolicyParams, "id"> = {}): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxPolicy({ id: this.id, ...options }));
+  }
+
   /** Set the expiry of a sandbox. */
   async renew(expiresAt: number): Promise<T.SandboxInfo> {
     return (this.info = await this.api.sandboxRenew({ id: this.id, expiresAt }));
+  }
+
+  /** Change the limits of a sandbox while it runs; its disk only grows. */
+  async resize(options: Omit<T.SandboxResizeParams, "id"> = {}): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxResize({ id: this.id, ...options }));
   }
 
   /** Change the metadata of a sandbox: keys are removed, then pairs are set. */
@@ -47,26 +160,6 @@ export abstract class SandboxMethods {
     options: Omit<T.SandboxLabelParams, "id" | "metadata"> = {},
   ): Promise<T.SandboxInfo> {
     return (this.info = await this.api.sandboxLabel({ id: this.id, metadata, ...options }));
-  }
-
-  /** Start a new sandbox with the files and configuration of this one. */
-  clone(name?: string, options?: CallOptions): Promise<T.SandboxInfo> {
-    return this.api.sandboxClone({ id: this.id, name }, options);
-  }
-
-  /** Start several new sandboxes with the files and configuration of this one. */
-  fork(options: Omit<T.SandboxForkParams, "id"> & CallOptions = {}): Promise<T.SandboxFork> {
-    const { signal, timeoutMs, idempotencyKey, ...fields } = options;
-    return this.api.sandboxFork({ id: this.id, ...fields }, { signal, timeoutMs, idempotencyKey });
-  }
-
-  /** Run a command and stream its output; the last event is `exit`. */
-  execStream(
-    command: string | string[],
-    options: Omit<T.CmdRunStreamParams, "id" | "command"> & CallOptions = {},
-  ): AsyncGenerator<T.ExecStreamChunk, void, undefined> {
-    const { signal, timeoutMs, idempotencyKey, ...fields } = options;
-    return upTo(this.api.cmdRunStream({ id: this.id, command, ...fields }, { signal, timeoutMs, idempotencyKey }), "exit");
   }
 
   /** Send SIGINT to one process, or to every running command. */
@@ -103,8 +196,12 @@ export class BackgroundManager {
   ) {}
 
   /** Start a command in the background. */
-  start(command: string | string[], options?: CallOptions): Promise<T.BackgroundExec> {
-    return this.api.cmdBackground({ id: this.id, command }, options);
+  start(
+    command: string | string[],
+    options: Omit<T.CmdBackgroundParams, "id" | "command"> & CallOptions = {},
+  ): Promise<T.BackgroundExec> {
+    const { signal, timeoutMs, idempotencyKey, ...fields } = options;
+    return this.api.cmdBackground({ id: this.id, command, ...fields }, { signal, timeoutMs, idempotencyKey });
   }
 
   /** State of a background command. */
@@ -321,6 +418,33 @@ export class FilesystemMethods {
   chmod(path: string, mode: string): Promise<T.Success> {
     return this.api.fsChmod({ id: this.id, path, mode });
   }
+
+  /** Changes of the files below a folder, as they occur; the first event is ready. */
+  watch(
+    path: string = "/workspace",
+    options: Omit<T.FsWatchParams, "id" | "path"> & CallOptions = {},
+  ): AsyncGenerator<T.FileEvent, void, undefined> {
+    const { signal, timeoutMs, idempotencyKey, ...fields } = options;
+    return this.api.fsWatch({ id: this.id, path, ...fields }, { signal, timeoutMs, idempotencyKey });
+  }
+
+  /** Get a URL that downloads or uploads one file without a token, until it expires. */
+  sign(path: string, options: Omit<T.FsSignParams, "id" | "path"> = {}): Promise<T.FileUrl> {
+    return this.api.fsSign({ id: this.id, path, ...options });
+  }
+
+  /** Get a URL that downloads or uploads one file without a token, until it expires. */
+  async downloadUrl(path: string, options: Pick<T.FsSignParams, "ttl" | "once" | "format"> = {}): Promise<string> {
+    return (await this.api.fsSign({ id: this.id, path, method: "get", ...options })).url;
+  }
+
+  /** Get a URL that downloads or uploads one file without a token, until it expires. */
+  async uploadUrl(
+    path: string,
+    options: Pick<T.FsSignParams, "ttl" | "once" | "maxBytes" | "contentType"> = {},
+  ): Promise<string> {
+    return (await this.api.fsSign({ id: this.id, path, method: "put", ...options })).url;
+  }
 }
 
 /** Git, by the sandbox's own git program. `path` is the repository's folder; default: the working folder. */
@@ -414,7 +538,7 @@ export class MonitorManager {
 
   /** Set an alert. */
   setAlert(
-    metric: "cpu" | "memory" | "pids",
+    metric: "cpu" | "memory" | "pids" | "deniedCalls",
     threshold: number,
     action?: "notify" | "pause" | "kill",
   ): Promise<T.ResourceAlert> {
@@ -457,6 +581,11 @@ export class PortMethods {
   /** Stop exposing a port, for every protocol. */
   unexpose(containerPort: number): Promise<T.PortRemoved> {
     return this.api.portUnexpose({ id: this.id, containerPort });
+  }
+
+  /** Get the preview address of a port, and a signed link to it. */
+  preview(port: number, options: Omit<T.PreviewOpenParams, "id" | "port"> = {}): Promise<T.Preview> {
+    return this.api.previewOpen({ id: this.id, port, ...options });
   }
 }
 
@@ -585,6 +714,11 @@ export class TerminalMethods {
 
 /** The server itself; most of it for admins. */
 export class AdminClient extends ServerManager {
+  /** Replace the key that signs links: every file URL, preview link and preview cookie made before ends. */
+  rotateLinkKey(): Promise<T.Success> {
+    return this.api.linkRotate();
+  }
+
   /** Counters of the server. */
   metrics(): Promise<T.GlobalMetrics> {
     return this.api.metricsGlobal();
@@ -608,6 +742,26 @@ export class AdminClient extends ServerManager {
   /** This API as an OpenAPI 3.1 document. */
   openapi(): Promise<T.OpenApi> {
     return this.api.openapi();
+  }
+
+  /** Let a public key log in by SSH, with the rights of the calling token. */
+  addSshKey(publicKey: string, options: Omit<T.SshKeyAddParams, "publicKey"> = {}): Promise<T.SshKey> {
+    return this.api.sshKeyAdd({ publicKey, ...options });
+  }
+
+  /** List SSH keys. */
+  async listSshKeys(): Promise<T.SshKey[]> {
+    return (await this.api.sshKeyList()).keys;
+  }
+
+  /** Delete an SSH key and end the connections that it opened. */
+  deleteSshKey(keyId: string): Promise<T.Deleted> {
+    return this.api.sshKeyDelete({ keyId });
+  }
+
+  /** Where the server listens for SSH, if it does. */
+  sshInfo(): Promise<T.SshInfo> {
+    return this.api.sshInfo();
   }
 
   /** List workers. */
@@ -676,7 +830,12 @@ export class ImageManager extends ServerManager {
     return upTo(this.api.imagePullStream({ image }, options), "done");
   }
 
-  /** Remove an image; the name is percent-encoded. Running sandboxes of it continue. */
+  /** Check the stored signature of an image against the policy again; 403 when the policy denies the image. */
+  verify(name: string): Promise<T.ImageVerification> {
+    return this.api.imageVerify({ name });
+  }
+
+  /** Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue. */
   delete(name: string): Promise<T.Deleted> {
     return this.api.imageDelete({ name });
   }
@@ -800,8 +959,8 @@ export class TokenManager extends ServerManager {
 /** Folders that outlive sandboxes. */
 export class VolumeManager extends ServerManager {
   /** Create a volume. */
-  create(name: string, driver?: string): Promise<T.SandboxVolume> {
-    return this.api.volumeCreate({ name, driver });
+  create(name: string, driver?: string, sizeMb?: number): Promise<T.SandboxVolume> {
+    return this.api.volumeCreate({ name, driver, sizeMb });
   }
 
   /** List volumes. */
@@ -827,5 +986,61 @@ export class VolumeManager extends ServerManager {
   /** Unmount a volume. */
   detach(volumeId: string): Promise<T.VolumeDetached> {
     return this.api.volumeDetach({ volumeId });
+  }
+}
+
+/** Events to URLs, signed and retried. */
+export class WebhookManager extends ServerManager {
+  /** Send events to a URL; only this response and that of a rotation have the secret. */
+  create(url: string, options: Omit<T.WebhookCreateParams, "url"> = {}): Promise<T.Webhook> {
+    return this.api.webhookCreate({ url, ...options });
+  }
+
+  /** List webhooks. */
+  async list(options: T.WebhookListParams = {}): Promise<T.Webhook[]> {
+    return (await this.api.webhookList(options)).webhooks;
+  }
+
+  /** Get one webhook. */
+  get(webhookId: string): Promise<T.Webhook> {
+    return this.api.webhookGet({ webhookId });
+  }
+
+  /** Change the given settings of a webhook; enabled: true ends a disablement. */
+  update(webhookId: string, options: Omit<T.WebhookUpdateParams, "webhookId"> = {}): Promise<T.Webhook> {
+    return this.api.webhookUpdate({ webhookId, ...options });
+  }
+
+  /** Delete a webhook with all messages that wait. */
+  delete(webhookId: string): Promise<T.Deleted> {
+    return this.api.webhookDelete({ webhookId });
+  }
+
+  /** Send one message webhook.test now, without retries, and report the outcome. */
+  test(webhookId: string): Promise<T.WebhookTest> {
+    return this.api.webhookTest({ webhookId });
+  }
+
+  /** Give a webhook a new secret; messages are signed with both until the overlap ends. */
+  rotate(webhookId: string, options: Omit<T.WebhookRotateParams, "webhookId"> = {}): Promise<T.Webhook> {
+    return this.api.webhookRotate({ webhookId, ...options });
+  }
+
+  /** Messages of a webhook that wait, and dead letters; delivered ones are not kept. */
+  deliveries(
+    webhookId: string,
+    options: Omit<T.WebhookDeliveriesParams, "webhookId"> = {},
+  ): Promise<T.WebhookDeliveryPage> {
+    return this.api.webhookDeliveries({ webhookId, ...options });
+  }
+
+  /** Remove the dead letters of a webhook, or also what waits. */
+  purge(webhookId: string, options: Omit<T.WebhookPurgeParams, "webhookId"> = {}): Promise<T.WebhookPurged> {
+    return this.api.webhookPurge({ webhookId, ...options });
+  }
+
+  /** Send a dead letter again, or all of them. */
+  retry(webhookId: string, options: Omit<T.WebhookRetryParams, "webhookId"> = {}): Promise<T.WebhookRetried> {
+    return this.api.webhookRetry({ webhookId, ...options });
   }
 }

@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from "../base64.js";
 import { FilesystemMethods } from "../generated/managers.js";
 import type { FileMetadata, FsMoveMove, Success } from "../generated/types.js";
 
@@ -38,14 +39,4 @@ export class FilesystemManager extends FilesystemMethods {
 
 function several(path: string | string[]): { path: string } | { paths: string[] } {
   return typeof path === "string" ? { path } : { paths: path };
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(text);
-}
-
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }

@@ -28,6 +28,7 @@ struct rig {
     struct loop *loop;
     struct runtime *runtime;
     struct manager *manager;
+    enum manager_end end; /* of rig_stop() */
     bool is_recovered, is_over;
     unsigned n_waiting; /* calls of the test without an answer */
 };
@@ -47,7 +48,7 @@ static inline bool rig_is_idle(const struct rig *g)
 {
     const struct manager *m = g->manager;
     return g->n_waiting == 0 && g->is_recovered && fake_count_open(g->host) == 0 && m->n_creating == 0 &&
-           m->n_offloaded == 0 && pool_is_idle(m->pool);
+           m->n_changing == 0 && m->n_offloaded == 0 && pool_is_idle(m->pool);
 }
 
 /* Time goes by until then. false: a quarter of an hour was not enough. */
@@ -88,7 +89,7 @@ static inline void rig_start(struct rig *g)
 static inline void rig_init(struct rig *g)
 {
     struct err err = ERR_INIT;
-    *g = (struct rig){ 0 };
+    *g = (struct rig){ .end = MANAGER_REMOVE };
     log_setup(LOG_ERROR, 0);
     (void)snprintf(g->dir, sizeof(g->dir), "%s/iii-fake-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert(mkdtemp(g->dir));
@@ -107,11 +108,11 @@ static inline void rig_init(struct rig *g)
     g->settings.default_image = xstrdup("shell");
 }
 
-/* As SIGTERM does: with keep_sandboxes the boxes stay. */
+/* As SIGTERM does: with MANAGER_KEEP the boxes stay. */
 static inline void rig_stop(struct rig *g)
 {
     g->is_over = false;
-    manager_shutdown(g->manager, rig_over, g);
+    manager_shutdown(g->manager, g->end, rig_over, g);
     for (int i = 0; i < 100000 && !g->is_over; i++) {
         virtual_turn(g->loop);
         (void)virtual_fire(1000000);

@@ -36,17 +36,28 @@ static void check_sandbox(struct sandbox *s)
     if (strcmp(json_get_str(rec, "status", ""), sandbox_status_name(s->status)) != 0)
         fail("the record of %s says %s, it is %s", s->id, json_get_str(rec, "status", ""),
              sandbox_status_name(s->status));
-    if (x->status == UNKNOWN) /* either may have become of a change that was cut off, if its box agrees */
+    if (x->status == UNKNOWN) { /* either may have become of a change that was cut off, if its box agrees */
         x->status = s->status;
+        x->deadline_us = s->deadline_us;
+    }
+    bool has_died = s->status == SANDBOX_STOPPED && strcmp(s->stop.reason, "died") == 0;
+    if (has_died && map_get(doomed, s->box_id)) { /* it was stopped before, so its files are kept */
+        (void)map_remove(doomed, s->box_id);
+        x->status = SANDBOX_STOPPED;
+        x->deadline_us = s->deadline_us;
+    }
     if ((int)s->status != x->status)
         fail("sandbox %s is %s, acknowledged was %s", s->id, sandbox_status_name(s->status),
              sandbox_status_name((enum sandbox_status)x->status));
-    if (!fake_find(g.host, s->box_id, &v) || v.is_dead)
+    bool is_stopped = s->status == SANDBOX_STOPPED;
+    if (!fake_find(g.host, s->box_id, &v) || (!is_stopped && (v.is_dead || v.is_halted)))
         fail("sandbox %s has no living box", s->id);
+    if (is_stopped && (!v.is_halted || v.is_connected || s->box || s->link || !s->kept))
+        fail("sandbox %s is stopped, and has more than its files", s->id);
     if (v.is_paused != (s->status == SANDBOX_PAUSED))
         fail("sandbox %s is %s, its box is %s", s->id, sandbox_status_name(s->status),
              v.is_paused ? "paused" : "running");
-    if (!s->link || s->is_gone || s->is_restoring || s->captures)
+    if ((!s->link && !is_stopped) || s->is_gone || s->is_restoring || s->captures || s->is_changing || s->waiters)
         fail("sandbox %s is in the map in the middle of something", s->id);
     if (x->number != UNKNOWN && file_number(s) != x->number)
         fail("sandbox %s has file %lld, acknowledged was %lld", s->id, (long long)file_number(s), (long long)x->number);
@@ -79,6 +90,8 @@ static bool check_volume(void *arg, const char *key, json_t *rec)
     if (!s)
         fail("volume %s is in sandbox %s, which is gone", key, sid);
     const char *there = fake_mounted(g.host, s->box_id, target);
+    if (s->status == SANDBOX_STOPPED && !there)
+        return true;
     if (!there || strcmp(there, key) != 0)
         fail("volume %s is attached to %s and not mounted in its box %s", key, sid, s->box_id);
     ++*n_mounts;
@@ -111,6 +124,8 @@ static void check_networks(size_t *n_plugs)
             const struct sandbox *s = map_get(g.manager->sandboxes, json_string_value(id));
             if (!s || !json_object_get(members, s->id))
                 fail("network %s has a member that it should not have: %s", net_id, json_string_value(id));
+            if (s->status == SANDBOX_STOPPED)
+                continue;
             if (!fake_address(g.host, s->box_id, net_id))
                 fail("sandbox %s is a member of %s and its box is not attached", s->id, net_id);
             ++*n_plugs;
@@ -118,6 +133,15 @@ static void check_networks(size_t *n_plugs)
     }
     if (fake_count_networks(g.host) > map_count(networks))
         fail("the driver has %zu networks, the server %zu", fake_count_networks(g.host), map_count(networks));
+}
+
+/* A promoted folder stays with a stopped box until that is started. */
+static void find_leftover(void *arg, const struct fake_view *v)
+{
+    const char **name = arg;
+    const char *base = v->leftover && v->is_halted ? strrchr(v->leftover, '/') + 1 : "";
+    if (*name && strcmp(base, *name) == 0)
+        *name = NULL;
 }
 
 /* Names in a folder of the rig; each has to be one of the keys, or is_known() says why it may be there. */
@@ -140,9 +164,12 @@ static void check_pins(void)
         fail("%zu pins for %zu sandboxes and %zu snapshots", n, map_count(g.manager->sandboxes), map_count(snapshots));
     (void)snprintf(path, sizeof(path), "%s/fake", g.dir);
     dir = opendir(path);
-    for (const struct dirent *e; dir && (e = readdir(dir));)
-        if (e->d_name[0] != '.')
-            fail("captured files are left in %s", e->d_name);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const char *name = e->d_name[0] == '.' ? NULL : e->d_name;
+        fake_each(g.host, find_leftover, &name);
+        if (name)
+            fail("captured files are left in %s", name);
+    }
     if (dir)
         closedir(dir);
 }

@@ -86,6 +86,8 @@ enum kind {
     OP_WRITE,
     OP_PAUSE,
     OP_RESUME,
+    OP_HALT,
+    OP_START,
     OP_RENEW,
     OP_SNAPSHOT,
     OP_RESTORE,
@@ -105,18 +107,27 @@ enum kind {
     OP_TIME,
     OP_STOP,
     OP_CRASH,
+    OP_REBOOT,
     OP_KINDS
 };
 static const struct {
     const char *name;
     unsigned weight;
-} kinds[] = { { "create", 14 },        { "kill", 9 },           { "exec", 10 },          { "cancel", 3 },
-              { "write", 14 },         { "pause", 5 },          { "resume", 5 },         { "renew", 2 },
-              { "snapshot", 7 },       { "restore", 5 },        { "clone snapshot", 3 }, { "delete snapshot", 4 },
-              { "fork", 3 },           { "create volume", 3 },  { "attach", 9 },         { "detach", 7 },
-              { "delete volume", 2 },  { "create network", 3 }, { "connect", 8 },        { "disconnect", 5 },
-              { "delete network", 2 }, { "box dies", 1 },       { "agent dies", 1 },     { "time", 30 },
-              { "stop and start", 1 }, { "crash and start", 1 } };
+} kinds[] = { { "create", 14 },        { "kill", 9 },
+              { "exec", 10 },          { "cancel", 3 },
+              { "write", 14 },         { "pause", 5 },
+              { "resume", 5 },         { "stop", 5 },
+              { "start", 8 },          { "renew", 2 },
+              { "snapshot", 7 },       { "restore", 5 },
+              { "clone snapshot", 3 }, { "delete snapshot", 4 },
+              { "fork", 3 },           { "create volume", 3 },
+              { "attach", 9 },         { "detach", 7 },
+              { "delete volume", 2 },  { "create network", 3 },
+              { "connect", 8 },        { "disconnect", 5 },
+              { "delete network", 2 }, { "box dies", 1 },
+              { "agent dies", 1 },     { "time", 30 },
+              { "stop and start", 1 }, { "crash and start", 1 },
+              { "reboot", 1 } };
 static_assert(sizeof(kinds) / sizeof(*kinds) == OP_KINDS, "one for each");
 
 /* One operation under way. */
@@ -128,6 +139,7 @@ struct op {
     int64_t number, from;                            /* of the file when it began; the least that may follow */
     const char *tenant;
     struct command *command;
+    struct manager_waiter *waiter;
     bool is_answered, is_cancelled;
 };
 static struct op *ops; /* without an answer */
@@ -198,7 +210,8 @@ static void on_leave(void *arg, struct sandbox *s)
     (void)arg;
     struct model_sandbox *x = map_get(sandboxes, s->id);
     note("sandbox %s leaves%s%s", s->id, s->why ? ": " : "", s->why ? s->why : "");
-    bool is_expired = s->deadline_us <= virtual_us && !s->why && !(x && x->is_killing);
+    bool is_dead = s->why && s->status != SANDBOX_STOPPED; /* a stopped one died before */
+    bool is_expired = s->deadline_us <= virtual_us && !is_dead && !(x && x->is_killing);
     n_expired += is_expired;
     if (!x)
         return; /* a child of a fork that failed, or one not acknowledged yet */
@@ -232,8 +245,8 @@ static bool may_fail(enum fake_op op)
     for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
         if (told[i].op == op)
             return told[i].by == beginning;
-    return op == FAKE_CREATE || op == FAKE_CAPTURE || op == FAKE_REMOVE_VOLUME || op == FAKE_NET_DETACH ||
-           op == FAKE_NET_DELETE;
+    return op == FAKE_CREATE || op == FAKE_HALT || op == FAKE_CAPTURE || op == FAKE_REMOVE_VOLUME ||
+           op == FAKE_NET_DETACH || op == FAKE_NET_DELETE;
 }
 
 static bool is_quiet; /* nothing is to fail now */
@@ -244,7 +257,7 @@ static struct fake_fate on_op(void *arg, enum fake_op op, const char *id)
     struct fake_fate fate = { .outcome = FAKE_DONE };
     uint64_t slow = virtual_roll(10), bad = virtual_roll(1000);
     fate.delay_ms = slow < 4 ? 0 : slow < 8 ? (int64_t)virtual_roll(40) : (int64_t)virtual_roll(2500);
-    if (is_quiet || op == FAKE_SWEEP || op == FAKE_DESTROY || op == FAKE_ADOPT)
+    if (is_quiet || op == FAKE_SWEEP || op == FAKE_DESTROY || op == FAKE_DISCARD || op == FAKE_ADOPT)
         return fate;
     if (bad < 50 && may_fail(op))
         fate.outcome = FAKE_FAIL;

@@ -149,7 +149,7 @@ TEST(a_pause_without_an_answer_is_taken_back)
 TEST(a_change_of_status_that_a_crash_cuts_off_is_undone)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *s = rig_create(&g);
     struct fake_view v = { 0 };
     char id[IDENT_MAX];

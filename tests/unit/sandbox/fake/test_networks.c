@@ -87,7 +87,7 @@ TEST(a_taken_range_is_stepped_over)
 TEST(networks_are_made_anew_after_the_helper_ended_and_after_a_restart)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     CHECK_INT(make_network("lan"), ERR_NONE);
     struct sandbox *a = rig_create(&g), *b = rig_create(&g);
     CHECK_INT(change(networks_connect, a), ERR_NONE);
@@ -277,7 +277,7 @@ TEST(a_member_whose_record_is_gone_takes_no_place)
 {
     char id[IDENT_MAX];
     rig_init(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     g.settings.max_network_members = 1;
     rig_start(&g);
     CHECK(rig_settle(&g));

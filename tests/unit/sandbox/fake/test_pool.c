@@ -82,7 +82,7 @@ TEST(the_end_of_the_server_ends_the_pool_also_what_is_still_being_made)
 {
     rig_init(&g);
     g.settings.pool_size = 2;
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     fake_script(g.host, FAKE_CREATE, 2, (struct fake_fate){ .delay_ms = 500 });
     rig_start(&g);
     virtual_advance(g.loop, 10);
@@ -95,7 +95,7 @@ TEST(the_end_of_the_server_ends_the_pool_also_what_is_still_being_made)
 TEST(a_kept_pool_box_of_a_sandbox_survives_a_restart_and_the_spare_ones_do_not)
 {
     open_pool(2);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *s = rig_create(&g);
     char id[IDENT_MAX], box_id[IDENT_MAX];
     memcpy(id, s->id, sizeof(id));

@@ -18,7 +18,7 @@ TEST(sandboxes_that_live_are_adopted_with_all_they_had)
 {
     for (int is_crash = 0; is_crash < 2; is_crash++) {
         rig_open(&g);
-        g.settings.keep_sandboxes = true;
+        g.end = MANAGER_KEEP;
         struct sandbox *s = rig_create(&g), *paused = rig_create(&g);
         char ids[2][IDENT_MAX];
         memcpy(ids[0], s->id, IDENT_MAX);
@@ -41,10 +41,10 @@ TEST(sandboxes_that_live_are_adopted_with_all_they_had)
     }
 }
 
-TEST(dead_lost_and_refused_boxes_lose_their_record)
+TEST(dead_and_refused_boxes_are_stopped_and_lost_ones_lose_their_record)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *all[4];
     char box_ids[4][IDENT_MAX];
     for (int i = 0; i < 4; i++) {
@@ -57,14 +57,18 @@ TEST(dead_lost_and_refused_boxes_lose_their_record)
     fake_script(g.host, FAKE_ADOPT, 3, (struct fake_fate){ .outcome = FAKE_FAIL, .delay_ms = 100 });
     rig_start(&g);
     CHECK(rig_settle(&g));
-    rig_check(&g, 1);
+    rig_check(&g, 3);
+    size_t n_stopped = 0;
+    for (struct map_iter it = map_iter(g.manager->sandboxes); map_next(&it);)
+        n_stopped += ((struct sandbox *)it.value)->status == SANDBOX_STOPPED;
+    CHECK_INT(n_stopped, 2);
     rig_close(&g);
 }
 
 TEST(a_box_that_no_record_names_is_swept)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     (void)rig_create(&g);
     struct answer a = answer_init(&g);
     SANDBOX_CONFIG_OWNED config = rig_config(NULL);
@@ -80,7 +84,7 @@ TEST(a_box_that_no_record_names_is_swept)
 TEST(a_stop_waits_for_what_is_being_made_and_does_not_let_it_in)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct answer a = answer_init(&g);
     SANDBOX_CONFIG_OWNED config = rig_config(NULL);
     fake_script(g.host, FAKE_CREATE, 1, (struct fake_fate){ .delay_ms = 1000 });
@@ -95,7 +99,7 @@ TEST(a_stop_waits_for_what_is_being_made_and_does_not_let_it_in)
 TEST(a_stop_that_keeps_nothing_ends_every_box)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = false;
+    g.end = MANAGER_REMOVE;
     (void)rig_create(&g);
     (void)rig_create(&g);
     rig_stop(&g);
@@ -107,7 +111,7 @@ TEST(a_stop_that_keeps_nothing_ends_every_box)
 TEST(what_expired_while_the_server_was_down_goes_at_the_first_sweep)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     (void)rig_create_by(&g, NULL, "{\"timeout\": 60}");
     rig_stop(&g);
     virtual_us += 120ll * 1000000;
@@ -123,7 +127,7 @@ TEST(what_expired_while_the_server_was_down_goes_at_the_first_sweep)
 TEST(a_kill_during_adoption_ends_the_box_when_it_is_found)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *s = rig_create(&g);
     char id[IDENT_MAX];
     memcpy(id, s->id, sizeof(id));
@@ -149,7 +153,7 @@ TEST(all_sandboxes_of_a_dead_worker_are_taken_over)
 {
     struct err err = ERR_INIT;
     rig_init(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     rename_worker("old");
     rig_start(&g);
     CHECK(rig_settle(&g));
@@ -172,7 +176,7 @@ TEST(all_sandboxes_of_a_dead_worker_are_taken_over)
 int main(void)
 {
     RUN(sandboxes_that_live_are_adopted_with_all_they_had);
-    RUN(dead_lost_and_refused_boxes_lose_their_record);
+    RUN(dead_and_refused_boxes_are_stopped_and_lost_ones_lose_their_record);
     RUN(a_box_that_no_record_names_is_swept);
     RUN(a_stop_waits_for_what_is_being_made_and_does_not_let_it_in);
     RUN(a_stop_that_keeps_nothing_ends_every_box);

@@ -122,11 +122,16 @@ static void on_written(void *arg, const struct err *err)
 static void on_changed(void *arg, struct sandbox *s, const struct err *err)
 {
     struct op *o = arg;
-    if (!answered(o, err))
+    struct model_sandbox *x = map_get(sandboxes, o->sandbox_id);
+    if (!answered(o, err)) {
+        if (x && o->kind == OP_HALT && err->code != ERR_CONFLICT) /* it is tried again */
+            x->status = UNKNOWN;
         return;
-    struct model_sandbox *x = map_get(sandboxes, s->id);
-    if (x)
-        x->status = o->kind == OP_PAUSE ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+    }
+    if (x) {
+        x->status = o->kind == OP_PAUSE ? SANDBOX_PAUSED : o->kind == OP_HALT ? SANDBOX_STOPPED : SANDBOX_RUNNING;
+        x->deadline_us = s->deadline_us;
+    }
     if (o->kind != OP_RESTORE || !x)
         return;
     int64_t number = file_number(s);
@@ -217,6 +222,13 @@ static struct sandbox *pick(void)
     return s && s->box ? s : NULL;
 }
 
+/* One that may be stopped, too. */
+static struct sandbox *pick_any(void)
+{
+    const char *id = pick_key(sandboxes);
+    return id && g.is_recovered ? map_get(g.manager->sandboxes, id) : NULL;
+}
+
 static struct op *op_on(enum kind kind, const struct sandbox *s, const char *other_id)
 {
     struct op *o = op_new(kind);
@@ -278,7 +290,7 @@ static void cancel_command(void)
 
 static void begin_write(struct sandbox *s)
 {
-    if (!s)
+    if (!s || !s->link)
         return;
     struct op *o = op_on(OP_WRITE, s, NULL);
     struct err err = ERR_INIT;
@@ -338,7 +350,9 @@ static void create_volume(struct sandbox *s)
 {
     (void)s;
     struct err err = ERR_INIT;
-    const json_t *rec = map_count(volumes) < 8 ? volumes_create(g.manager->volumes, NULL, "v", &err) : NULL;
+    const json_t *rec = map_count(volumes) < 8
+                            ? volumes_create(g.manager->volumes, NULL, &(struct volumes_plan){ .name = "v" }, &err)
+                            : NULL;
     struct model_volume *v = rec ? xzalloc(sizeof(*v)) : NULL;
     if (!v)
         return;
@@ -388,8 +402,11 @@ static void forget_ops(void)
         struct model_volume *v = map_get(volumes, o->other_id);
         if (x && (o->kind == OP_WRITE || o->kind == OP_RESTORE))
             x->number = UNKNOWN;
-        if (x && (o->kind == OP_PAUSE || o->kind == OP_RESUME || o->kind == OP_RESTORE))
+        if (x && (o->kind == OP_PAUSE || o->kind == OP_RESUME || o->kind == OP_RESTORE || o->kind == OP_HALT ||
+                  o->kind == OP_START))
             x->status = UNKNOWN;
+        if (x && o->kind == OP_START)
+            x->deadline_us = 0; /* it may have got a new one */
         if (v)
             v->is_unsure = true;
         is_forking_cut |= o->kind == OP_FORK;
@@ -427,7 +444,7 @@ static void compare_after_restart(void)
             continue;
         if (!is_forking_cut)
             fail("sandbox %s came from nowhere", s->id);
-        (void)model_add(s, UNKNOWN);
+        model_add(s, UNKNOWN)->status = UNKNOWN;
     }
     is_forking_cut = false;
     JSON_OWNED all = networks_list(g.manager->networks, NULL);
@@ -445,9 +462,9 @@ static void compare_after_restart(void)
     }
 }
 
-static void restart(bool is_crash)
+static void restart(bool is_crash, bool is_reboot)
 {
-    note(is_crash ? "the server crashes" : "the server stops");
+    note(is_reboot ? "the host is rebooted" : is_crash ? "the server crashes" : "the server stops");
     if (is_crash) {
         rig_crash(&g);
     } else {
@@ -456,7 +473,9 @@ static void restart(bool is_crash)
         is_quiet = false;
     }
     forget_ops();
-    for (struct map_iter it = map_iter(sandboxes); map_next(&it);) { /* a reboot of some boxes */
+    if (is_reboot)
+        fake_reboot(g.host);
+    for (struct map_iter it = map_iter(sandboxes); map_next(&it);) { /* whose files are gone, too */
         const struct model_sandbox *x = it.value;
         JSON_OWNED rec = NULL;
         if (virtual_roll(12) || store_get(g.store, "sandbox", x->id, &rec, NULL) < 0)
@@ -474,8 +493,10 @@ static void restart(bool is_crash)
         if (!has_record)
             fail("sandbox %s has no record after a stop", x->id);
         const char *box_id = json_get_str(json_get(rec, "internal"), "boxId", "");
-        if (map_get(doomed, box_id) && (!fake_find(g.host, box_id, &v) || v.is_dead))
+        if (!fake_find(g.host, box_id, &v))
             model_remove(x->id);
+        else if (is_reboot || (map_get(doomed, box_id) && v.is_dead))
+            ((struct model_sandbox *)it.value)->status = SANDBOX_STOPPED;
     }
     if (virtual_roll(3) == 0)
         virtual_us += (int64_t)virtual_roll(200) * 1000000;
@@ -506,7 +527,7 @@ static void settle(void)
 {
     note("--- compare");
     is_quiet = true;
-    for (int i = 0; i < 200 && (is_any(OP_PAUSE) || is_any(OP_RESUME)); i++)
+    for (int i = 0; i < 200 && (is_any(OP_PAUSE) || is_any(OP_RESUME) || is_any(OP_HALT) || is_any(OP_START)); i++)
         virtual_advance(g.loop, 50);
     for (struct map_iter it = map_iter(g.manager->sandboxes); map_next(&it);) { /* a paused agent answers nobody */
         struct sandbox *s = it.value;
@@ -597,9 +618,35 @@ static void begin_resume(struct sandbox *s)
         manager_resume(g.manager, s, on_changed, op_on(OP_RESUME, s, NULL));
 }
 
+static void begin_halt(struct sandbox *s)
+{
+    struct manager_stop_plan plan = { .timeout_ms = (int64_t)virtual_roll(3) * 1000, .reason = "request" };
+    if (s)
+        manager_stop(s, &plan, on_changed, op_on(OP_HALT, s, NULL));
+}
+
+static void begin_start(struct sandbox *s)
+{
+    s = pick_any();
+    if (!s)
+        return;
+    struct op *o = op_on(OP_START, s, NULL);
+    o->injected = 0; /* it may share a start that was made to fail before */
+    manager_start(s, NULL, on_changed, o, &o->waiter);
+    if (o->waiter && virtual_roll(8) == 0) {
+        note("nobody waits for the start of %u", o->step);
+        manager_start_cancel(o->waiter);
+        struct model_sandbox *x = map_get(sandboxes, o->sandbox_id);
+        x->status = UNKNOWN;
+        op_end(o);
+        o->is_cancelled = true;
+    }
+}
+
 static void begin_restore(struct sandbox *s)
 {
     const char *snap = pick_key(snapshots);
+    s = pick_any();
     if (s && snap)
         snapshots_restore(g.manager->snapshots, s, snap, on_changed, op_on(OP_RESTORE, s, snap));
 }
@@ -685,10 +732,10 @@ static void agent_death(struct sandbox *s)
         let_die(s, false);
 }
 
-static void restart_and_compare(bool is_crash)
+static void restart_and_compare(bool is_crash, bool is_reboot)
 {
     beginning = OP_KINDS;
-    restart(is_crash);
+    restart(is_crash, is_reboot);
     is_quiet = true;
     settle_once();
     is_quiet = false;
@@ -699,23 +746,29 @@ static void restart_and_compare(bool is_crash)
 static void stop_and_start(struct sandbox *s)
 {
     (void)s;
-    restart_and_compare(false);
+    restart_and_compare(false, false);
 }
 
 static void crash_and_start(struct sandbox *s)
 {
     (void)s;
-    restart_and_compare(true);
+    restart_and_compare(true, false);
+}
+
+static void reboot_and_start(struct sandbox *s)
+{
+    (void)s;
+    restart_and_compare(virtual_roll(2), true);
 }
 
 /* In the order of enum kind. */
 static void (*const begins[])(struct sandbox *s) = {
-    begin_create,         begin_kill,          begin_exec,    begin_cancel,   begin_write,
-    begin_pause,          begin_resume,        renew,         begin_snapshot, begin_restore,
-    begin_clone,          delete_snapshot,     begin_fork,    create_volume,  begin_attach,
-    begin_detach,         begin_volume_delete, begin_network, begin_connect,  begin_disconnect,
-    begin_network_delete, box_death,           agent_death,   pass_time,      stop_and_start,
-    crash_and_start
+    begin_create,   begin_kill,       begin_exec,           begin_cancel,        begin_write,
+    begin_pause,    begin_resume,     begin_halt,           begin_start,         renew,
+    begin_snapshot, begin_restore,    begin_clone,          delete_snapshot,     begin_fork,
+    create_volume,  begin_attach,     begin_detach,         begin_volume_delete, begin_network,
+    begin_connect,  begin_disconnect, begin_network_delete, box_death,           agent_death,
+    pass_time,      stop_and_start,   crash_and_start,      reboot_and_start
 };
 static_assert(sizeof(begins) / sizeof(*begins) == OP_KINDS, "one for each");
 
@@ -729,7 +782,7 @@ static void play(unsigned n_ops)
     networks = map_new();
     doomed = map_new();
     rig_init(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     g.settings.max_sandboxes = 16;
     g.settings.pool_size = seed % 3 ? 0 : 2;
     fake_on_op(g.host, on_op, NULL);

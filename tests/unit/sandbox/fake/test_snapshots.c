@@ -113,7 +113,7 @@ TEST(a_capture_without_an_answer_is_found_again)
 TEST(a_crash_in_the_middle_of_a_capture_loses_no_files)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *s = rig_create(&g);
     char id[IDENT_MAX];
     memcpy(id, s->id, sizeof(id));
@@ -142,7 +142,7 @@ static int64_t a_second(void)
 TEST(a_crash_before_a_snapshot_is_recorded_leaves_no_pin)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     struct sandbox *s = rig_create(&g);
     struct answer a = answer_init(&g);
     virtual_work_ms = a_second;
@@ -213,7 +213,9 @@ TEST(an_attach_that_a_restore_overtakes_is_in_the_new_box)
     struct sandbox *s = rig_create(&g);
     struct answer snap = take(s), attached = answer_init(&g), restored = answer_init(&g);
     char id[IDENT_MAX];
-    (void)snprintf(id, sizeof(id), "%s", json_get_str(volumes_create(g.manager->volumes, NULL, "v", NULL), "id", ""));
+    (void)snprintf(
+        id, sizeof(id), "%s",
+        json_get_str(volumes_create(g.manager->volumes, NULL, &(struct volumes_plan){ .name = "v" }, NULL), "id", ""));
     fake_script(g.host, FAKE_MOUNT, 1, (struct fake_fate){ .delay_ms = 500 });
     volumes_attach(g.manager->volumes, id, s, &(struct box_volume){ .target = "/v" }, answer_done, &attached);
     snapshots_restore(g.manager->snapshots, s, snap.id, answer_sandbox, &restored);

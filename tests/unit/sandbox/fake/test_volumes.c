@@ -7,7 +7,7 @@ static char volume[IDENT_MAX];
 static void make_volume(void)
 {
     struct err err = ERR_INIT;
-    const json_t *rec = volumes_create(g.manager->volumes, NULL, "data", &err);
+    const json_t *rec = volumes_create(g.manager->volumes, NULL, &(struct volumes_plan){ .name = "data" }, &err);
     (void)snprintf(volume, sizeof(volume), "%s", json_get_str(rec, "id", ""));
 }
 
@@ -161,7 +161,7 @@ TEST(two_changes_at_once_do_not_mix)
 TEST(what_is_attached_is_mounted_again_after_a_crash_in_the_middle)
 {
     rig_open(&g);
-    g.settings.keep_sandboxes = true;
+    g.end = MANAGER_KEEP;
     make_volume();
     struct sandbox *s = rig_create(&g);
     char id[IDENT_MAX];

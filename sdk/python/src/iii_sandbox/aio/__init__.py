@@ -30,6 +30,7 @@ from .server import (
     TemplateManager,
     TokenManager,
     VolumeManager,
+    WebhookManager,
 )
 from .terminal import LiveTerminal
 
@@ -64,6 +65,7 @@ __all__ = [
     "TerminalManager",
     "TokenManager",
     "VolumeManager",
+    "WebhookManager",
     "create_sandbox",
     "get_sandbox",
     "list_sandboxes",

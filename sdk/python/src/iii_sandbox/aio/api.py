@@ -31,13 +31,19 @@ class Api:
         shm_mb: int | None = None,
         net_mbps: int | None = None,
         idle_timeout: int | None = None,
+        on_timeout: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        on_idle: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        restart: Literal["no", "always"] | None = None,
+        auto_resume: bool | None = None,
         network: bool | None = None,
         env: dict[str, str] | None = None,
+        seccomp: Literal["default", "strict"] | None = None,
         workdir: str | None = None,
         metadata: dict[str, str] | None = None,
         entrypoint: list[str] | None = None,
         backend: str | None = None,
         template: str | None = None,
+        if_exists: Literal["create", "connect"] | None = None,
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
         """Create and start a sandbox from an image or a template."""
@@ -54,13 +60,19 @@ class Api:
             "shmMb": shm_mb,
             "netMbps": net_mbps,
             "idleTimeout": idle_timeout,
+            "onTimeout": on_timeout,
+            "onIdle": on_idle,
+            "restart": restart,
+            "autoResume": auto_resume,
             "network": network,
             "env": env,
+            "seccomp": seccomp,
             "workdir": workdir,
             "metadata": metadata,
             "entrypoint": entrypoint,
             "backend": backend,
             "template": template,
+            "ifExists": if_exists,
         }
         reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_CREATE, fields, t.SandboxInfo, options)
         return reply
@@ -110,10 +122,84 @@ class Api:
         reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_RESUME, fields, t.SandboxInfo, options)
         return reply
 
+    async def sandbox_stop(
+        self,
+        id: str,
+        *,
+        timeout: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SandboxInfo:
+        """End the processes of a sandbox; its files and settings are kept."""
+        fields: dict[str, Any] = {"id": id, "timeout": timeout}
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_STOP, fields, t.SandboxInfo, options)
+        return reply
+
+    async def sandbox_start(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
+        """Start a stopped or hibernated sandbox again, or resume a paused one."""
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_START, fields, t.SandboxInfo, options)
+        return reply
+
+    async def sandbox_restart(
+        self,
+        id: str,
+        *,
+        timeout: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SandboxInfo:
+        """Stop a sandbox and start it again with its files."""
+        fields: dict[str, Any] = {"id": id, "timeout": timeout}
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_RESTART, fields, t.SandboxInfo, options)
+        return reply
+
+    async def sandbox_hibernate(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
+        """Save memory and files of a sandbox to disk and end it; a start continues its processes."""
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_HIBERNATE, fields, t.SandboxInfo, options)
+        return reply
+
+    async def sandbox_policy(
+        self,
+        id: str,
+        *,
+        idle_timeout: int | None = None,
+        on_timeout: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        on_idle: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        restart: Literal["no", "always"] | None = None,
+        auto_resume: bool | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SandboxInfo:
+        """Change what a sandbox does when it expires, when it is idle and when it is called asleep."""
+        fields: dict[str, Any] = {
+            "id": id,
+            "idleTimeout": idle_timeout,
+            "onTimeout": on_timeout,
+            "onIdle": on_idle,
+            "restart": restart,
+            "autoResume": auto_resume,
+        }
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_POLICY, fields, t.SandboxInfo, options)
+        return reply
+
     async def sandbox_renew(self, id: str, expires_at: int, *, options: CallOptions | None = None) -> t.SandboxInfo:
         """Set the expiry of a sandbox."""
         fields: dict[str, Any] = {"id": id, "expiresAt": expires_at}
         reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_RENEW, fields, t.SandboxInfo, options)
+        return reply
+
+    async def sandbox_resize(
+        self,
+        id: str,
+        *,
+        memory: int | None = None,
+        cpu: float | None = None,
+        pids: int | None = None,
+        disk_mb: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SandboxInfo:
+        """Change the limits of a sandbox while it runs; its disk only grows."""
+        fields: dict[str, Any] = {"id": id, "memory": memory, "cpu": cpu, "pids": pids, "diskMb": disk_mb}
+        reply: t.SandboxInfo = await self.http.call(ops.SANDBOX_RESIZE, fields, t.SandboxInfo, options)
         return reply
 
     async def sandbox_label(
@@ -161,10 +247,23 @@ class Api:
         *,
         timeout: int | None = None,
         cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        stdin: str | None = None,
+        stdin_encoding: Literal["utf8", "base64"] | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Run a command and wait for it."""
-        fields: dict[str, Any] = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
+        fields: dict[str, Any] = {
+            "id": id,
+            "command": command,
+            "timeout": timeout,
+            "cwd": cwd,
+            "env": env,
+            "user": user,
+            "stdin": stdin,
+            "stdinEncoding": stdin_encoding,
+        }
         reply: t.ExecResult = await self.http.call(ops.CMD_RUN, fields, t.ExecResult, options)
         return reply
 
@@ -175,10 +274,23 @@ class Api:
         *,
         timeout: int | None = None,
         cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        stdin: str | None = None,
+        stdin_encoding: Literal["utf8", "base64"] | None = None,
         options: CallOptions | None = None,
     ) -> Events[t.ExecStreamChunk]:
         """Run a command and stream its output."""
-        fields: dict[str, Any] = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
+        fields: dict[str, Any] = {
+            "id": id,
+            "command": command,
+            "timeout": timeout,
+            "cwd": cwd,
+            "env": env,
+            "user": user,
+            "stdin": stdin,
+            "stdinEncoding": stdin_encoding,
+        }
         return self.http.events(ops.CMD_RUN_STREAM, fields, t.ExecStreamChunk, options)
 
     async def cmd_background(
@@ -186,10 +298,13 @@ class Api:
         id: str,
         command: str | list[str],
         *,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
         options: CallOptions | None = None,
     ) -> t.BackgroundExec:
         """Start a command in the background."""
-        fields: dict[str, Any] = {"id": id, "command": command}
+        fields: dict[str, Any] = {"id": id, "command": command, "cwd": cwd, "env": env, "user": user}
         reply: t.BackgroundExec = await self.http.call(ops.CMD_BACKGROUND, fields, t.BackgroundExec, options)
         return reply
 
@@ -225,6 +340,7 @@ class Api:
         exec_id: str | None = None,
         cwd: str | None = None,
         env: dict[str, str] | None = None,
+        user: str | None = None,
         timeout: int | None = None,
         stdin: bool | None = None,
         options: CallOptions | None = None,
@@ -236,6 +352,7 @@ class Api:
             "execId": exec_id,
             "cwd": cwd,
             "env": env,
+            "user": user,
             "timeout": timeout,
             "stdin": stdin,
         }
@@ -376,9 +493,17 @@ class Api:
         reply: t.Success = await self.http.call(ops.FS_DELETE, fields, t.Success, options)
         return reply
 
-    async def fs_list(self, id: str, *, path: str | None = None, options: CallOptions | None = None) -> t.FileInfoList:
+    async def fs_list(
+        self,
+        id: str,
+        *,
+        path: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.FileInfoList:
         """List a folder; a missing one is empty."""
-        fields: dict[str, Any] = {"id": id, "path": path}
+        fields: dict[str, Any] = {"id": id, "path": path, "limit": limit, "offset": offset}
         reply: t.FileInfoList = await self.http.call(ops.FS_LIST, fields, t.FileInfoList, options)
         return reply
 
@@ -456,6 +581,52 @@ class Api:
         """Change the mode of a file."""
         fields: dict[str, Any] = {"id": id, "path": path, "mode": mode}
         reply: t.Success = await self.http.call(ops.FS_CHMOD, fields, t.Success, options)
+        return reply
+
+    def fs_watch(
+        self,
+        id: str,
+        *,
+        path: str | None = None,
+        recursive: bool | None = None,
+        exclude: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Events[t.FileEvent]:
+        """Changes of the files below a folder, as they occur; the first event is ready."""
+        fields: dict[str, Any] = {"id": id, "path": path, "recursive": recursive, "exclude": exclude}
+        return self.http.events(ops.FS_WATCH, fields, t.FileEvent, options)
+
+    async def fs_sign(
+        self,
+        id: str,
+        path: str,
+        *,
+        method: Literal["get", "put"] | None = None,
+        ttl: int | None = None,
+        once: bool | None = None,
+        max_bytes: int | None = None,
+        content_type: str | None = None,
+        format: Literal["tar", "tar.gz", "tar.zst", "zip"] | None = None,
+        options: CallOptions | None = None,
+    ) -> t.FileUrl:
+        """Get a URL that downloads or uploads one file without a token, until it expires."""
+        fields: dict[str, Any] = {
+            "id": id,
+            "path": path,
+            "method": method,
+            "ttl": ttl,
+            "once": once,
+            "maxBytes": max_bytes,
+            "contentType": content_type,
+            "format": format,
+        }
+        reply: t.FileUrl = await self.http.call(ops.FS_SIGN, fields, t.FileUrl, options)
+        return reply
+
+    async def link_rotate(self, *, options: CallOptions | None = None) -> t.Success:
+        """Replace the key that signs links: every file URL, preview link and preview cookie made before ends."""
+        fields: dict[str, Any] = {}
+        reply: t.Success = await self.http.call(ops.LINK_ROTATE, fields, t.Success, options)
         return reply
 
     async def env_get(self, id: str, key: str, *, options: CallOptions | None = None) -> t.EnvValue:
@@ -679,8 +850,14 @@ class Api:
         fields: dict[str, Any] = {"image": image}
         return self.http.events(ops.IMAGE_PULL, fields, t.ImageEvent, options)
 
+    async def image_verify(self, name: str, *, options: CallOptions | None = None) -> t.ImageVerification:
+        """Check the stored signature of an image against the policy again; 403 when the policy denies the image."""
+        fields: dict[str, Any] = {"name": name}
+        reply: t.ImageVerification = await self.http.call(ops.IMAGE_VERIFY, fields, t.ImageVerification, options)
+        return reply
+
     async def image_delete(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
-        """Remove an image; the name is percent-encoded. Running sandboxes of it continue."""
+        """Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue."""
         fields: dict[str, Any] = {"name": name}
         reply: t.Deleted = await self.http.call(ops.IMAGE_DELETE, fields, t.Deleted, options)
         return reply
@@ -934,6 +1111,21 @@ class Api:
         reply: t.PortRemoved = await self.http.call(ops.PORT_UNEXPOSE, fields, t.PortRemoved, options)
         return reply
 
+    async def preview_open(
+        self,
+        id: str,
+        port: int,
+        *,
+        public: bool | None = None,
+        rewrite_host: bool | None = None,
+        ttl: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.Preview:
+        """Get the preview address of a port, and a signed link to it."""
+        fields: dict[str, Any] = {"id": id, "port": port, "public": public, "rewriteHost": rewrite_host, "ttl": ttl}
+        reply: t.Preview = await self.http.call(ops.PREVIEW_OPEN, fields, t.Preview, options)
+        return reply
+
     async def proxy_request(
         self,
         id: str,
@@ -1017,12 +1209,22 @@ class Api:
         *,
         role: Literal["admin", "user", "read-only"] | None = None,
         tenant: str | None = None,
+        sandbox: str | None = None,
+        operations: list[str] | None = None,
         expires: int | None = None,
         quota: dict[str, Any] | None = None,
         options: CallOptions | None = None,
     ) -> t.Token:
         """Create a token; only this response has its secret."""
-        fields: dict[str, Any] = {"name": name, "role": role, "tenant": tenant, "expires": expires, "quota": quota}
+        fields: dict[str, Any] = {
+            "name": name,
+            "role": role,
+            "tenant": tenant,
+            "sandbox": sandbox,
+            "operations": operations,
+            "expires": expires,
+            "quota": quota,
+        }
         reply: t.Token = await self.http.call(ops.TOKEN_CREATE, fields, t.Token, options)
         return reply
 
@@ -1048,6 +1250,38 @@ class Api:
         """Give a token a new secret; the old one is revoked."""
         fields: dict[str, Any] = {"tokenId": token_id}
         reply: t.Token = await self.http.call(ops.TOKEN_ROTATE, fields, t.Token, options)
+        return reply
+
+    async def ssh_key_add(
+        self,
+        public_key: str,
+        *,
+        name: str | None = None,
+        sandbox: str | None = None,
+        expires: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SshKey:
+        """Let a public key log in by SSH, with the rights of the calling token."""
+        fields: dict[str, Any] = {"publicKey": public_key, "name": name, "sandbox": sandbox, "expires": expires}
+        reply: t.SshKey = await self.http.call(ops.SSH_KEY_ADD, fields, t.SshKey, options)
+        return reply
+
+    async def ssh_key_list(self, *, options: CallOptions | None = None) -> t.SshKeyList:
+        """List SSH keys."""
+        fields: dict[str, Any] = {}
+        reply: t.SshKeyList = await self.http.call(ops.SSH_KEY_LIST, fields, t.SshKeyList, options)
+        return reply
+
+    async def ssh_key_delete(self, key_id: str, *, options: CallOptions | None = None) -> t.Deleted:
+        """Delete an SSH key and end the connections that it opened."""
+        fields: dict[str, Any] = {"keyId": key_id}
+        reply: t.Deleted = await self.http.call(ops.SSH_KEY_DELETE, fields, t.Deleted, options)
+        return reply
+
+    async def ssh_info(self, *, options: CallOptions | None = None) -> t.SshInfo:
+        """Where the server listens for SSH, if it does."""
+        fields: dict[str, Any] = {}
+        reply: t.SshInfo = await self.http.call(ops.SSH_INFO, fields, t.SshInfo, options)
         return reply
 
     async def event_history(
@@ -1140,7 +1374,7 @@ class Api:
     async def alert_set(
         self,
         id: str,
-        metric: Literal["cpu", "memory", "pids"],
+        metric: Literal["cpu", "memory", "pids", "deniedCalls"],
         threshold: float,
         *,
         action: Literal["notify", "pause", "kill"] | None = None,
@@ -1173,6 +1407,133 @@ class Api:
         """Alerts that fired, newest first."""
         fields: dict[str, Any] = {"id": id, "limit": limit}
         reply: t.AlertEventPage = await self.http.call(ops.ALERT_HISTORY, fields, t.AlertEventPage, options)
+        return reply
+
+    async def webhook_create(
+        self,
+        url: str,
+        *,
+        events: list[str] | None = None,
+        sandbox_id: str | None = None,
+        metadata: dict[str, str] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+        options: CallOptions | None = None,
+    ) -> t.Webhook:
+        """Send events to a URL; only this response and that of a rotation have the secret."""
+        fields: dict[str, Any] = {
+            "url": url,
+            "events": events,
+            "sandboxId": sandbox_id,
+            "metadata": metadata,
+            "description": description,
+            "enabled": enabled,
+        }
+        reply: t.Webhook = await self.http.call(ops.WEBHOOK_CREATE, fields, t.Webhook, options)
+        return reply
+
+    async def webhook_list(
+        self,
+        *,
+        sandbox_id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> t.WebhookList:
+        """List webhooks."""
+        fields: dict[str, Any] = {"sandboxId": sandbox_id}
+        reply: t.WebhookList = await self.http.call(ops.WEBHOOK_LIST, fields, t.WebhookList, options)
+        return reply
+
+    async def webhook_get(self, webhook_id: str, *, options: CallOptions | None = None) -> t.Webhook:
+        """Get one webhook."""
+        fields: dict[str, Any] = {"webhookId": webhook_id}
+        reply: t.Webhook = await self.http.call(ops.WEBHOOK_GET, fields, t.Webhook, options)
+        return reply
+
+    async def webhook_update(
+        self,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        events: list[str] | None = None,
+        sandbox_id: str | None = None,
+        metadata: dict[str, str] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+        options: CallOptions | None = None,
+    ) -> t.Webhook:
+        """Change the given settings of a webhook; enabled: true ends a disablement."""
+        fields: dict[str, Any] = {
+            "webhookId": webhook_id,
+            "url": url,
+            "events": events,
+            "sandboxId": sandbox_id,
+            "metadata": metadata,
+            "description": description,
+            "enabled": enabled,
+        }
+        reply: t.Webhook = await self.http.call(ops.WEBHOOK_UPDATE, fields, t.Webhook, options)
+        return reply
+
+    async def webhook_delete(self, webhook_id: str, *, options: CallOptions | None = None) -> t.Deleted:
+        """Delete a webhook with all messages that wait."""
+        fields: dict[str, Any] = {"webhookId": webhook_id}
+        reply: t.Deleted = await self.http.call(ops.WEBHOOK_DELETE, fields, t.Deleted, options)
+        return reply
+
+    async def webhook_test(self, webhook_id: str, *, options: CallOptions | None = None) -> t.WebhookTest:
+        """Send one message webhook.test now, without retries, and report the outcome."""
+        fields: dict[str, Any] = {"webhookId": webhook_id}
+        reply: t.WebhookTest = await self.http.call(ops.WEBHOOK_TEST, fields, t.WebhookTest, options)
+        return reply
+
+    async def webhook_rotate(
+        self,
+        webhook_id: str,
+        *,
+        overlap: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.Webhook:
+        """Give a webhook a new secret; messages are signed with both until the overlap ends."""
+        fields: dict[str, Any] = {"webhookId": webhook_id, "overlap": overlap}
+        reply: t.Webhook = await self.http.call(ops.WEBHOOK_ROTATE, fields, t.Webhook, options)
+        return reply
+
+    async def webhook_deliveries(
+        self,
+        webhook_id: str,
+        *,
+        status: Literal["pending", "dead", "all"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.WebhookDeliveryPage:
+        """Messages of a webhook that wait, and dead letters; delivered ones are not kept."""
+        fields: dict[str, Any] = {"webhookId": webhook_id, "status": status, "limit": limit, "offset": offset}
+        reply: t.WebhookDeliveryPage = await self.http.call(ops.WEBHOOK_DELIVERIES, fields, t.WebhookDeliveryPage, options)
+        return reply
+
+    async def webhook_purge(
+        self,
+        webhook_id: str,
+        *,
+        status: Literal["pending", "dead", "all"] | None = None,
+        options: CallOptions | None = None,
+    ) -> t.WebhookPurged:
+        """Remove the dead letters of a webhook, or also what waits."""
+        fields: dict[str, Any] = {"webhookId": webhook_id, "status": status}
+        reply: t.WebhookPurged = await self.http.call(ops.WEBHOOK_PURGE, fields, t.WebhookPurged, options)
+        return reply
+
+    async def webhook_retry(
+        self,
+        webhook_id: str,
+        *,
+        delivery_id: str | None = None,
+        options: CallOptions | None = None,
+    ) -> t.WebhookRetried:
+        """Send a dead letter again, or all of them."""
+        fields: dict[str, Any] = {"webhookId": webhook_id, "deliveryId": delivery_id}
+        reply: t.WebhookRetried = await self.http.call(ops.WEBHOOK_RETRY, fields, t.WebhookRetried, options)
         return reply
 
     async def egress_get(self, id: str, *, options: CallOptions | None = None) -> t.EgressPolicy:
@@ -1247,10 +1608,11 @@ class Api:
         name: str,
         *,
         driver: str | None = None,
+        size_mb: int | None = None,
         options: CallOptions | None = None,
     ) -> t.SandboxVolume:
         """Create a volume."""
-        fields: dict[str, Any] = {"name": name, "driver": driver}
+        fields: dict[str, Any] = {"name": name, "driver": driver, "sizeMb": size_mb}
         reply: t.SandboxVolume = await self.http.call(ops.VOLUME_CREATE, fields, t.SandboxVolume, options)
         return reply
 

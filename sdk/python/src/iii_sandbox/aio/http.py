@@ -11,7 +11,7 @@ import httpx
 from .. import _wire as wire
 from .._errors import ApiError, ConnectionFailed, SandboxError
 from .._operation import CallOptions, Operation
-from .._wire import ClientConfig
+from .._settings import ClientConfig
 
 T = TypeVar("T")
 
@@ -59,11 +59,10 @@ class HttpClient:
     """One server. `async with` closes its connections."""
 
     def __init__(self, config: ClientConfig | None = None) -> None:
-        config = config or ClientConfig()
-        self.config = config
-        self.base_url = config.base_url.rstrip("/")
-        # Reading the certificates of authorities takes longer than a call: only where they are needed.
-        self._client = httpx.AsyncClient(verify=self.base_url.startswith("https:"))
+        self.config = config or ClientConfig()
+        self.base_url = self.config.base_url
+        self._users = 0
+        self._client = httpx.AsyncClient(verify=self.config.tls())
 
     async def get(self, path: str, kind: Any = None) -> Any:
         """GET of any path of the server, for what has no method yet."""
@@ -93,6 +92,19 @@ class HttpClient:
     async def close(self) -> None:
         await self._client.aclose()
 
+    def retain(self) -> None:
+        """One more sandbox that uses this client and has no other."""
+        self._users += 1
+
+    async def release(self) -> None:
+        """The last one closes it."""
+        self._users -= 1
+        if self._users == 0:
+            await self.close()
+
+    def __repr__(self) -> str:
+        return f"<HttpClient {self.config.base_url}>"
+
     async def __aenter__(self) -> HttpClient:
         return self
 
@@ -115,7 +127,8 @@ class HttpClient:
                 raise
             except httpx.HTTPError as error:
                 if left == 0 or isinstance(error, httpx.ReadTimeout):
-                    raise wire.lost(request, error) from error
+                    # Where nothing listens, the layers below have nothing to add.
+                    raise wire.lost(request, error) from (None if isinstance(error, httpx.ConnectError) else error)
                 wait = wire.pause_after_loss(request, left)
             left -= 1
             await asyncio.sleep(wait)

@@ -10,6 +10,7 @@ from .methods import (
     TemplateManager,
     TokenManager,
     VolumeManager,
+    WebhookManager,
 )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "TemplateManager",
     "TokenManager",
     "VolumeManager",
+    "WebhookManager",
 ]

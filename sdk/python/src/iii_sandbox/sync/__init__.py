@@ -31,6 +31,7 @@ from .server import (
     TemplateManager,
     TokenManager,
     VolumeManager,
+    WebhookManager,
 )
 from .terminal import LiveTerminal
 
@@ -65,6 +66,7 @@ __all__ = [
     "TerminalManager",
     "TokenManager",
     "VolumeManager",
+    "WebhookManager",
     "create_sandbox",
     "get_sandbox",
     "list_sandboxes",

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from typing_extensions import Unpack
+
 from .. import types as t
 from .._operation import CallOptions
-from .._wire import DEFAULT_URL, ClientConfig
+from .._settings import ClientConfig
+from ..blockingnet import Opening
 from . import server
 from .api import Api
 from .http import HttpClient
@@ -30,12 +33,16 @@ class Sandboxes:
         self.templates = server.TemplateManager(self.http)
         self.tokens = server.TokenManager(self.http)
         self.volumes = server.VolumeManager(self.http)
+        self.webhooks = server.WebhookManager(self.http)
 
-    def create(self, *, options: CallOptions | None = None, **fields: Any) -> Sandbox:
-        """A new sandbox from the fields of Api.sandbox_create; without image and template, of the server's default image (python)."""
-        return self.sandbox(self.api.sandbox_create(**fields, options=options))
+    def create(
+        self, image: str | None = None, *, options: CallOptions | None = None, **fields: Unpack[t.SandboxCreateOptions]
+    ) -> Sandbox:
+        """A new sandbox; without image and template, of the server's default image (python)."""
+        return self.sandbox(self.api.sandbox_create(image=image, **fields, options=options))
 
     def get(self, id: str) -> Sandbox:
+        """The sandbox with this id or name."""
         return self.sandbox(self.api.sandbox_get(id))
 
     def list(
@@ -86,36 +93,30 @@ def create_sandbox(
     env: dict[str, str] | None = None,
     workdir: str | None = None,
     template: str | None = None,
-    base_url: str = DEFAULT_URL,
+    base_url: str | None = None,
     token: str | None = None,
     **more: Any,
 ) -> Sandbox:
-    """A new sandbox; `more` are further fields of Api.sandbox_create (metadata, entrypoint, disk_mb, ...)."""
-    fields = {"image": image, "name": name, "timeout": timeout, "memory": memory, "cpu": cpu, "network": network, "env": env,
-              "workdir": workdir, "template": template, **more}
-    http = HttpClient(ClientConfig(base_url=base_url, token=token))
-    try:
-        return Sandbox(http, Api(http).sandbox_create(**fields), owns_http=True)
-    except BaseException:
-        http.close()
-        raise
+    """Sandbox.create() with more arguments by position; `more` are its other fields (metadata, entrypoint, disk_mb, ...)."""
+    fields: t.SandboxCreateOptions = {**more}  # type: ignore[typeddict-item]
+    for key, value in (("name", name), ("timeout", timeout), ("memory", memory), ("cpu", cpu), ("network", network), ("env", env),
+                       ("workdir", workdir), ("template", template)):
+        if value is not None:
+            fields[key] = value  # type: ignore[literal-required]
+    return Sandbox.create(image, base_url=base_url, token=token, **fields)
 
 
-def list_sandboxes(base_url: str = DEFAULT_URL, token: str | None = None) -> list[t.SandboxInfo]:
+def get_sandbox(id: str, base_url: str | None = None, token: str | None = None) -> Sandbox:
+    """Sandbox.connect(); the end of a `with` kills it."""
+    return Sandbox.connect(id, base_url=base_url, token=token, keep=False)
+
+
+def list_sandboxes(base_url: str | None = None, token: str | None = None) -> list[t.SandboxInfo]:
     """The first page of sandboxes."""
-    with HttpClient(ClientConfig(base_url=base_url, token=token)) as http:
-        return (Api(http).sandbox_list()).items
+    with Sandboxes(ClientConfig(base_url=base_url or "", token=token)) as client:
+        return (client.list()).items
 
 
-def get_sandbox(id: str, base_url: str = DEFAULT_URL, token: str | None = None) -> Sandbox:
-    http = HttpClient(ClientConfig(base_url=base_url, token=token))
-    try:
-        return Sandbox(http, Api(http).sandbox_get(id), owns_http=True)
-    except BaseException:
-        http.close()
-        raise
-
-
-def list_templates(base_url: str = DEFAULT_URL, token: str | None = None) -> list[t.SandboxTemplate]:
-    with HttpClient(ClientConfig(base_url=base_url, token=token)) as http:
-        return (Api(http).template_list()).templates
+def list_templates(base_url: str | None = None, token: str | None = None) -> list[t.SandboxTemplate]:
+    with Sandboxes(ClientConfig(base_url=base_url or "", token=token)) as client:
+        return client.templates.list()

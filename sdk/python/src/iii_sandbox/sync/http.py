@@ -12,7 +12,7 @@ import httpx
 from .. import _wire as wire
 from .._errors import ApiError, ConnectionFailed, SandboxError
 from .._operation import CallOptions, Operation
-from .._wire import ClientConfig
+from .._settings import ClientConfig
 
 T = TypeVar("T")
 
@@ -60,11 +60,10 @@ class HttpClient:
     """One server. `with` closes its connections."""
 
     def __init__(self, config: ClientConfig | None = None) -> None:
-        config = config or ClientConfig()
-        self.config = config
-        self.base_url = config.base_url.rstrip("/")
-        # Reading the certificates of authorities takes longer than a call: only where they are needed.
-        self._client = httpx.Client(verify=self.base_url.startswith("https:"))
+        self.config = config or ClientConfig()
+        self.base_url = self.config.base_url
+        self._users = 0
+        self._client = httpx.Client(verify=self.config.tls())
 
     def get(self, path: str, kind: Any = None) -> Any:
         """GET of any path of the server, for what has no method yet."""
@@ -94,6 +93,19 @@ class HttpClient:
     def close(self) -> None:
         self._client.close()
 
+    def retain(self) -> None:
+        """One more sandbox that uses this client and has no other."""
+        self._users += 1
+
+    def release(self) -> None:
+        """The last one closes it."""
+        self._users -= 1
+        if self._users == 0:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<HttpClient {self.config.base_url}>"
+
     def __enter__(self) -> HttpClient:
         return self
 
@@ -116,7 +128,8 @@ class HttpClient:
                 raise
             except httpx.HTTPError as error:
                 if left == 0 or isinstance(error, httpx.ReadTimeout):
-                    raise wire.lost(request, error) from error
+                    # Where nothing listens, the layers below have nothing to add.
+                    raise wire.lost(request, error) from (None if isinstance(error, httpx.ConnectError) else error)
                 wait = wire.pause_after_loss(request, left)
             left -= 1
             time.sleep(wait)

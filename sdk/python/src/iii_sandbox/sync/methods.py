@@ -40,6 +40,130 @@ class SandboxMethods:
     def _id(self) -> str:
         return self.info.id
 
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def image(self) -> str:
+        return self.info.image
+
+    @property
+    def status(self) -> str:
+        return self.info.status
+
+    @property
+    def createdAt(self) -> int:
+        return self.info.createdAt
+
+    @property
+    def created_at(self) -> int:
+        return self.info.created_at
+
+    @property
+    def expiresAt(self) -> int:
+        return self.info.expiresAt
+
+    @property
+    def expires_at(self) -> int:
+        return self.info.expires_at
+
+    @property
+    def config(self) -> t.SandboxConfig:
+        return self.info.config
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return self.info.metadata
+
+    @property
+    def entrypoint(self) -> List[str] | None:
+        return self.info.entrypoint
+
+    @property
+    def parentId(self) -> str | None:
+        return self.info.parentId
+
+    @property
+    def parent_id(self) -> str | None:
+        return self.info.parent_id
+
+    @property
+    def workerId(self) -> str | None:
+        return self.info.workerId
+
+    @property
+    def worker_id(self) -> str | None:
+        return self.info.worker_id
+
+    @property
+    def backend(self) -> str | None:
+        return self.info.backend
+
+    @property
+    def tenant(self) -> str | None:
+        return self.info.tenant
+
+    @property
+    def withoutAgent(self) -> str | None:
+        return self.info.withoutAgent
+
+    @property
+    def without_agent(self) -> str | None:
+        return self.info.without_agent
+
+    @property
+    def resolvedImage(self) -> str | None:
+        return self.info.resolvedImage
+
+    @property
+    def resolved_image(self) -> str | None:
+        return self.info.resolved_image
+
+    @property
+    def imageDigest(self) -> str | None:
+        return self.info.imageDigest
+
+    @property
+    def image_digest(self) -> str | None:
+        return self.info.image_digest
+
+    @property
+    def imageVersion(self) -> str | None:
+        return self.info.imageVersion
+
+    @property
+    def image_version(self) -> str | None:
+        return self.info.image_version
+
+    @property
+    def stoppedAt(self) -> int | None:
+        return self.info.stoppedAt
+
+    @property
+    def stopped_at(self) -> int | None:
+        return self.info.stopped_at
+
+    @property
+    def stopReason(self) -> str | None:
+        return self.info.stopReason
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self.info.stop_reason
+
+    @property
+    def error(self) -> str | None:
+        return self.info.error
+
+    @property
+    def warnings(self) -> List[str] | None:
+        return self.info.warnings
+
     def kill(self) -> t.Success:
         """Stop a sandbox and remove it."""
         return self._api.sandbox_kill(self._id)
@@ -54,47 +178,65 @@ class SandboxMethods:
         self.info = self._api.sandbox_resume(self._id)
         return self.info
 
+    def stop(self, timeout: int | None = None) -> t.SandboxInfo:
+        """End the processes of a sandbox; its files and settings are kept."""
+        self.info = self._api.sandbox_stop(self._id, timeout=timeout)
+        return self.info
+
+    def start(self) -> t.SandboxInfo:
+        """Start a stopped or hibernated sandbox again, or resume a paused one."""
+        self.info = self._api.sandbox_start(self._id)
+        return self.info
+
+    def restart(self, timeout: int | None = None) -> t.SandboxInfo:
+        """Stop a sandbox and start it again with its files."""
+        self.info = self._api.sandbox_restart(self._id, timeout=timeout)
+        return self.info
+
+    def hibernate(self) -> t.SandboxInfo:
+        """Save memory and files of a sandbox to disk and end it; a start continues its processes."""
+        self.info = self._api.sandbox_hibernate(self._id)
+        return self.info
+
+    def set_policy(
+        self,
+        idle_timeout: int | None = None,
+        on_timeout: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        on_idle: Literal["kill", "stop", "pause", "hibernate"] | None = None,
+        restart: Literal["no", "always"] | None = None,
+        auto_resume: bool | None = None,
+    ) -> t.SandboxInfo:
+        """Change what a sandbox does when it expires, when it is idle and when it is called asleep."""
+        self.info = self._api.sandbox_policy(
+            self._id,
+            idle_timeout=idle_timeout,
+            on_timeout=on_timeout,
+            on_idle=on_idle,
+            restart=restart,
+            auto_resume=auto_resume,
+        )
+        return self.info
+
     def renew(self, expires_at: int) -> t.SandboxInfo:
         """Set the expiry of a sandbox."""
         self.info = self._api.sandbox_renew(self._id, expires_at)
+        return self.info
+
+    def resize(
+        self,
+        memory: int | None = None,
+        cpu: float | None = None,
+        pids: int | None = None,
+        disk_mb: int | None = None,
+    ) -> t.SandboxInfo:
+        """Change the limits of a sandbox while it runs; its disk only grows."""
+        self.info = self._api.sandbox_resize(self._id, memory=memory, cpu=cpu, pids=pids, disk_mb=disk_mb)
         return self.info
 
     def label(self, metadata: dict[str, str] | None = None, remove: List[str] | None = None) -> t.SandboxInfo:
         """Change the metadata of a sandbox: keys are removed, then pairs are set."""
         self.info = self._api.sandbox_label(self._id, metadata=metadata, remove=remove)
         return self.info
-
-    def clone(self, name: str | None = None, options: CallOptions | None = None) -> t.SandboxInfo:
-        """Start a new sandbox with the files and configuration of this one."""
-        return self._api.sandbox_clone(self._id, name=name, options=options)
-
-    def fork(
-        self,
-        count: int | None = None,
-        name: str | None = None,
-        options: CallOptions | None = None,
-    ) -> t.SandboxFork:
-        """Start several new sandboxes with the files and configuration of this one."""
-        return self._api.sandbox_fork(self._id, count=count, name=name, options=options)
-
-    def exec(
-        self,
-        command: str | List[str],
-        timeout: int | None = None,
-        cwd: str | None = None,
-        options: CallOptions | None = None,
-    ) -> t.ExecResult:
-        """Run a command and wait for it."""
-        return self._api.cmd_run(self._id, command, timeout=timeout, cwd=cwd, options=options)
-
-    def exec_stream(
-        self,
-        command: str | List[str],
-        timeout: int | None = None,
-        cwd: str | None = None,
-    ) -> Events[t.ExecStreamChunk]:
-        """Run a command and stream its output; the last event is `exit`."""
-        return self._api.cmd_run_stream(self._id, command, timeout=timeout, cwd=cwd).up_to("exit")
 
     def interrupt(self, pid: int | None = None) -> t.Success:
         """Send SIGINT to one process, or to every running command."""
@@ -120,9 +262,16 @@ class SandboxMethods:
 class BackgroundManager(Manager):
     """Commands in the background, with one log of their output."""
 
-    def start(self, command: str | List[str], options: CallOptions | None = None) -> t.BackgroundExec:
+    def start(
+        self,
+        command: str | List[str],
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        options: CallOptions | None = None,
+    ) -> t.BackgroundExec:
         """Start a command in the background."""
-        return self._api.cmd_background(self._id, command, options=options)
+        return self._api.cmd_background(self._id, command, cwd=cwd, env=env, user=user, options=options)
 
     def status(self, background_id: str) -> t.BackgroundExec:
         """State of a background command."""
@@ -183,6 +332,7 @@ class DurableManager(Manager):
         exec_id: str | None = None,
         cwd: str | None = None,
         env: dict[str, str] | None = None,
+        user: str | None = None,
         timeout: int | None = None,
         stdin: bool | None = None,
         options: CallOptions | None = None,
@@ -194,6 +344,7 @@ class DurableManager(Manager):
             exec_id=exec_id,
             cwd=cwd,
             env=env,
+            user=user,
             timeout=timeout,
             stdin=stdin,
             options=options,
@@ -319,6 +470,66 @@ class FilesystemMethods(Manager):
         """Change the mode of a file."""
         return self._api.fs_chmod(self._id, path, mode)
 
+    def watch(
+        self,
+        path: str = "/workspace",
+        recursive: bool | None = None,
+        exclude: str | None = None,
+    ) -> Events[t.FileEvent]:
+        """Changes of the files below a folder, as they occur; the first event is ready."""
+        return self._api.fs_watch(self._id, path=path, recursive=recursive, exclude=exclude)
+
+    def sign(
+        self,
+        path: str,
+        method: Literal["get", "put"] | None = None,
+        ttl: int | None = None,
+        once: bool | None = None,
+        max_bytes: int | None = None,
+        content_type: str | None = None,
+        format: Literal["tar", "tar.gz", "tar.zst", "zip"] | None = None,
+    ) -> t.FileUrl:
+        """Get a URL that downloads or uploads one file without a token, until it expires."""
+        return self._api.fs_sign(
+            self._id,
+            path,
+            method=method,
+            ttl=ttl,
+            once=once,
+            max_bytes=max_bytes,
+            content_type=content_type,
+            format=format,
+        )
+
+    def download_url(
+        self,
+        path: str,
+        ttl: int | None = None,
+        once: bool | None = None,
+        format: Literal["tar", "tar.gz", "tar.zst", "zip"] | None = None,
+    ) -> str:
+        """Get a URL that downloads or uploads one file without a token, until it expires."""
+        return (self._api.fs_sign(self._id, path, method='get', ttl=ttl, once=once, format=format)).url
+
+    def upload_url(
+        self,
+        path: str,
+        ttl: int | None = None,
+        once: bool | None = None,
+        max_bytes: int | None = None,
+        content_type: str | None = None,
+    ) -> str:
+        """Get a URL that downloads or uploads one file without a token, until it expires."""
+        return (self._api.fs_sign(
+            self._id,
+            path,
+            method='put',
+            ttl=ttl,
+            once=once,
+            max_bytes=max_bytes,
+            content_type=content_type,
+        )).url
+
 
 class GitManager(Manager):
     """Git, by the sandbox's own git program. `path` is the repository's folder; default: the working folder."""
@@ -411,7 +622,7 @@ class MonitorManager(Manager):
 
     def set_alert(
         self,
-        metric: Literal["cpu", "memory", "pids"],
+        metric: Literal["cpu", "memory", "pids", "deniedCalls"],
         threshold: float,
         action: Literal["notify", "pause", "kill"] | None = None,
     ) -> t.ResourceAlert:
@@ -450,6 +661,16 @@ class PortMethods(Manager):
     def unexpose(self, container_port: int) -> t.PortRemoved:
         """Stop exposing a port, for every protocol."""
         return self._api.port_unexpose(self._id, container_port)
+
+    def preview(
+        self,
+        port: int,
+        public: bool | None = None,
+        rewrite_host: bool | None = None,
+        ttl: int | None = None,
+    ) -> t.Preview:
+        """Get the preview address of a port, and a signed link to it."""
+        return self._api.preview_open(self._id, port, public=public, rewrite_host=rewrite_host, ttl=ttl)
 
 
 class ProcessManager(Manager):
@@ -565,6 +786,10 @@ class TerminalMethods(Manager):
 class AdminClient(ServerManager):
     """The server itself; most of it for admins."""
 
+    def rotate_link_key(self) -> t.Success:
+        """Replace the key that signs links: every file URL, preview link and preview cookie made before ends."""
+        return self._api.link_rotate()
+
     def metrics(self) -> t.GlobalMetrics:
         """Counters of the server."""
         return self._api.metrics_global()
@@ -584,6 +809,28 @@ class AdminClient(ServerManager):
     def openapi(self) -> t.OpenApi:
         """This API as an OpenAPI 3.1 document."""
         return self._api.openapi()
+
+    def add_ssh_key(
+        self,
+        public_key: str,
+        name: str | None = None,
+        sandbox: str | None = None,
+        expires: int | None = None,
+    ) -> t.SshKey:
+        """Let a public key log in by SSH, with the rights of the calling token."""
+        return self._api.ssh_key_add(public_key, name=name, sandbox=sandbox, expires=expires)
+
+    def list_ssh_keys(self) -> List[t.SshKey]:
+        """List SSH keys."""
+        return (self._api.ssh_key_list()).keys
+
+    def delete_ssh_key(self, key_id: str) -> t.Deleted:
+        """Delete an SSH key and end the connections that it opened."""
+        return self._api.ssh_key_delete(key_id)
+
+    def ssh_info(self) -> t.SshInfo:
+        """Where the server listens for SSH, if it does."""
+        return self._api.ssh_info()
 
     def workers(self) -> t.WorkerList:
         """List workers."""
@@ -647,8 +894,12 @@ class ImageManager(ServerManager):
         """Pull an image from its registry; with Accept: text/event-stream the progress is streamed; the last event is `done`."""
         return self._api.image_pull_stream(image).up_to("done")
 
+    def verify(self, name: str) -> t.ImageVerification:
+        """Check the stored signature of an image against the policy again; 403 when the policy denies the image."""
+        return self._api.image_verify(name)
+
     def delete(self, name: str) -> t.Deleted:
-        """Remove an image; the name is percent-encoded. Running sandboxes of it continue."""
+        """Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue."""
         return self._api.image_delete(name)
 
 
@@ -752,11 +1003,21 @@ class TokenManager(ServerManager):
         name: str,
         role: Literal["admin", "user", "read-only"] | None = None,
         tenant: str | None = None,
+        sandbox: str | None = None,
+        operations: List[str] | None = None,
         expires: int | None = None,
         quota: dict[str, Any] | None = None,
     ) -> t.Token:
         """Create a token; only this response has its secret."""
-        return self._api.token_create(name, role=role, tenant=tenant, expires=expires, quota=quota)
+        return self._api.token_create(
+            name,
+            role=role,
+            tenant=tenant,
+            sandbox=sandbox,
+            operations=operations,
+            expires=expires,
+            quota=quota,
+        )
 
     def list(self) -> List[t.Token]:
         """List tokens."""
@@ -778,9 +1039,9 @@ class TokenManager(ServerManager):
 class VolumeManager(ServerManager):
     """Folders that outlive sandboxes."""
 
-    def create(self, name: str, driver: str | None = None) -> t.SandboxVolume:
+    def create(self, name: str, driver: str | None = None, size_mb: int | None = None) -> t.SandboxVolume:
         """Create a volume."""
-        return self._api.volume_create(name, driver=driver)
+        return self._api.volume_create(name, driver=driver, size_mb=size_mb)
 
     def list(self) -> t.VolumeList:
         """List volumes."""
@@ -803,3 +1064,85 @@ class VolumeManager(ServerManager):
     def detach(self, volume_id: str) -> t.VolumeDetached:
         """Unmount a volume."""
         return self._api.volume_detach(volume_id)
+
+
+class WebhookManager(ServerManager):
+    """Events to URLs, signed and retried."""
+
+    def create(
+        self,
+        url: str,
+        events: List[str] | None = None,
+        sandbox_id: str | None = None,
+        metadata: dict[str, str] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+    ) -> t.Webhook:
+        """Send events to a URL; only this response and that of a rotation have the secret."""
+        return self._api.webhook_create(
+            url,
+            events=events,
+            sandbox_id=sandbox_id,
+            metadata=metadata,
+            description=description,
+            enabled=enabled,
+        )
+
+    def list(self, sandbox_id: str | None = None) -> List[t.Webhook]:
+        """List webhooks."""
+        return (self._api.webhook_list(sandbox_id=sandbox_id)).webhooks
+
+    def get(self, webhook_id: str) -> t.Webhook:
+        """Get one webhook."""
+        return self._api.webhook_get(webhook_id)
+
+    def update(
+        self,
+        webhook_id: str,
+        url: str | None = None,
+        events: List[str] | None = None,
+        sandbox_id: str | None = None,
+        metadata: dict[str, str] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+    ) -> t.Webhook:
+        """Change the given settings of a webhook; enabled: true ends a disablement."""
+        return self._api.webhook_update(
+            webhook_id,
+            url=url,
+            events=events,
+            sandbox_id=sandbox_id,
+            metadata=metadata,
+            description=description,
+            enabled=enabled,
+        )
+
+    def delete(self, webhook_id: str) -> t.Deleted:
+        """Delete a webhook with all messages that wait."""
+        return self._api.webhook_delete(webhook_id)
+
+    def test(self, webhook_id: str) -> t.WebhookTest:
+        """Send one message webhook.test now, without retries, and report the outcome."""
+        return self._api.webhook_test(webhook_id)
+
+    def rotate(self, webhook_id: str, overlap: int | None = None) -> t.Webhook:
+        """Give a webhook a new secret; messages are signed with both until the overlap ends."""
+        return self._api.webhook_rotate(webhook_id, overlap=overlap)
+
+    def deliveries(
+        self,
+        webhook_id: str,
+        status: Literal["pending", "dead", "all"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> t.WebhookDeliveryPage:
+        """Messages of a webhook that wait, and dead letters; delivered ones are not kept."""
+        return self._api.webhook_deliveries(webhook_id, status=status, limit=limit, offset=offset)
+
+    def purge(self, webhook_id: str, status: Literal["pending", "dead", "all"] | None = None) -> t.WebhookPurged:
+        """Remove the dead letters of a webhook, or also what waits."""
+        return self._api.webhook_purge(webhook_id, status=status)
+
+    def retry(self, webhook_id: str, delivery_id: str | None = None) -> t.WebhookRetried:
+        """Send a dead letter again, or all of them."""
+        return self._api.webhook_retry(webhook_id, delivery_id=delivery_id)

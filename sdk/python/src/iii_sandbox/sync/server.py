@@ -11,6 +11,7 @@ from .methods import (
     TemplateManager,
     TokenManager,
     VolumeManager,
+    WebhookManager,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "TemplateManager",
     "TokenManager",
     "VolumeManager",
+    "WebhookManager",
 ]

@@ -93,8 +93,7 @@ def connect(http: HttpClient, sandbox_id: str, session_id: str) -> LiveTerminal:
     url = urllib.parse.urlsplit(http.base_url)
     is_tls = url.scheme == "https"
     path = url.path + WEBSOCKETS["terminal"].format(id=urllib.parse.quote(sandbox_id), sessionId=urllib.parse.quote(session_id))
-    timeout_s = http.config.timeout_ms / 1000
-    connection = blockingnet.dial(url.hostname or "localhost", url.port or (443 if is_tls else 80), is_tls, timeout_s)
+    connection = blockingnet.dial(url.hostname or "localhost", url.port or (443 if is_tls else 80), http.config)
     try:
         upgrade, data = ws.Upgrade(url.netloc.rpartition("@")[2], path, http.config.token), b""
         connection.write(upgrade.request)

@@ -1,0 +1,80 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { api, type Image } from "../api.js";
+import { bytes, visible, when } from "../format.js";
+import { Empty, Failure, Table, attempt, confirm, useData, type Column } from "../ui.js";
+
+export function Images(): JSX.Element {
+  const list = useData((signal) => api.imageList({ signal }), [], 10_000);
+  const [name, setName] = useState("");
+  const [progress, setProgress] = useState<{ done: number; total: number; text: string } | undefined>();
+  const pull = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setProgress({ done: 0, total: 1, text: "asking the registry" });
+    const did = await attempt(`${name} is here`, async () => {
+      for await (const { type, done = 0, total = 0, layersDone = 0, layers = 0 } of api.imagePullStream({ image: name })) {
+        if (type === "progress") setProgress({ done, total: total || 1, text: `${bytes(done)} of ${bytes(total)}, ${layersDone} of ${layers} layers` });
+      }
+    });
+    setProgress(undefined);
+    if (did) setName("");
+    list.reload();
+  };
+  const remove = async (image: Image): Promise<void> => {
+    if (!(await confirm(`Delete ${visible(image.name)}?`, "Sandboxes that use it keep their files.", "Delete"))) return;
+    await attempt(`${image.name} is deleted`, () => api.imageDeleteQuery({ name: image.name }));
+    list.reload();
+  };
+  const columns: readonly Column<Image>[] = [
+    { name: "Name", sort: (i) => i.name, show: (i) => visible(i.name) },
+    { name: "Source", sort: (i) => i.source, show: (i) => (i.source === "host" ? "this host" : i.source), narrow: true },
+    { name: "Size", sort: (i) => i.size, show: (i) => (i.source === "host" ? "" : bytes(i.size)), narrow: true },
+    { name: "Layers", sort: (i) => i.layers, show: (i) => i.layers, narrow: true, minor: true },
+    { name: "Created", sort: (i) => i.createdAt, show: (i) => when(i.createdAt), narrow: true, minor: true },
+    { name: "Id", show: (i) => <code>{i.id.slice(0, 19)}</code>, minor: true },
+    {
+      name: "",
+      narrow: true,
+      show: (i) =>
+        i.source !== "host" && (
+          <button class="quiet" aria-label={`Delete ${i.name}`} onClick={() => remove(i)}>
+            ×
+          </button>
+        ),
+    },
+  ];
+  return (
+    <>
+      <header class="page">
+        <h1>Images</h1>
+        <form class="row" onSubmit={pull}>
+          <input aria-label="Image to pull" placeholder="python:3.12-slim" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
+          <button class="primary" disabled={progress !== undefined}>
+            Pull
+          </button>
+        </form>
+      </header>
+      {progress && (
+        <p role="status">
+          <progress value={progress.done} max={progress.total} aria-label="Pull" /> {progress.text}
+        </p>
+      )}
+      <Failure error={list.error} retry={list.reload} />
+      {list.data && (
+        <Table
+          label="Images"
+          rows={list.data.images}
+          columns={columns}
+          keyOf={(i) => i.name}
+          empty={
+            <Empty title="No images">
+              <p>
+                Pull one above, or import an archive on the server's host: <code>iii image import rootfs.tar NAME</code>
+              </p>
+            </Empty>
+          }
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,3 @@
+module iii.invalid/sandbox
+
+go 1.19

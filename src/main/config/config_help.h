@@ -1,0 +1,4 @@
+/* The help of `iii serve`, made from the table of settings. May include: base/. */
+#pragma once
+
+void config_help_print(void);

@@ -1,0 +1,206 @@
+// The console in a real Chromium. argv: scenario, the server's address, then what the scenario takes. III_NODE_DIR holds node_modules.
+// A scenario fails with its first wrong answer; and every error of a page, rejected promise or violation of its policy fails it, too.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import process from 'node:process'
+
+const require = createRequire(process.env.III_NODE_DIR + '/')
+const { chromium } = require('playwright-core')
+const [name, base, ...args] = process.argv.slice(2)
+const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+const WAIT = 60_000
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: QUIET })
+const problems = []
+let allowed = [] // what this scenario provokes on purpose
+
+async function open(hash = '#/', options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(WAIT)
+  page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
+  page.on('pageerror', (e) => problems.push(String(e)))
+  await page.goto(`${base}/${hash}`)
+  return page
+}
+
+const go = (page, hash) => page.evaluate((to) => void (location.hash = to), hash)
+
+async function axe(page) {
+  // As the debugger does it: the policy of the page forbids another script.
+  await page.evaluate(require('node:fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8') + ';0')
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }))
+  const bad = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  assert.deepEqual(bad.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.target).join(' ')}`), [], page.url())
+}
+
+async function logIn(page, token) {
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+const scenarios = {
+  // The path of most people: make a sandbox, type, write a file, run code, look at it, delete it.
+  async tour() {
+    const page = await open()
+    await page.getByText('The server is healthy.').waitFor()
+    await page.getByRole('link', { name: 'Create a sandbox' }).click()
+    await page.getByRole('dialog').getByLabel(/^Name/).fill('tour')
+    await page.getByText('iii create python --name tour').waitFor()
+    await page.getByRole('button', { name: 'Create', exact: true }).last().click()
+    await page.getByRole('heading', { name: 'tour' }).waitFor()
+    const tab = (name) => page.getByRole('navigation', { name: 'Sandbox' }).getByRole('link', { name }).click()
+    await tab('Terminal')
+    await page.locator('.xterm-helper-textarea').focus()
+    await page.keyboard.type('echo $((40+2)) > n.txt; cat n.txt\n')
+    await page.waitForFunction(() => /^42$/m.test(document.querySelector('.xterm-accessibility')?.innerText ?? ''))
+    await page.reload() // the session is there again, with what was on it
+    await page.waitForFunction(() => /^42$/m.test(document.querySelector('.xterm-accessibility')?.innerText ?? ''))
+    await tab('Files')
+    await page.getByRole('button', { name: 'n.txt', exact: true }).click()
+    await page.locator('.cm-content').click()
+    await page.keyboard.type('saved ')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('saved', { exact: true }).waitFor()
+    await page.locator('input[type=file]').setInputFiles({ name: 'up.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(300_000, 7) })
+    await page.getByRole('button', { name: 'up.bin', exact: true }).waitFor()
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download up.bin' }).click()])
+    assert.equal(require('node:fs').statSync(await saved.path()).size, 300_000)
+    await tab('Notebook')
+    await page.locator('.cm-content').click()
+    await page.keyboard.type("print(open('n.txt').read()); 6 * 7")
+    await page.keyboard.press('Shift+Enter')
+    await page.locator('.output', { hasText: '42' }).locator('pre', { hasText: '42' }).waitFor()
+    assert.match(await page.locator('.output').first().innerText(), /saved/)
+    await tab('Processes')
+    await page.getByRole('region', { name: 'Processes' }).waitFor()
+    await tab('Snapshots')
+    await page.getByLabel('Name of the snapshot').fill('first')
+    await page.getByRole('button', { name: 'Take a snapshot' }).click()
+    await page.getByRole('cell', { name: 'first', exact: true }).waitFor()
+    await tab('Events')
+    await page.getByRole('cell', { name: 'sandbox.created' }).waitFor()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No sandboxes yet').waitFor()
+  },
+
+  // Every screen, light and dark and on a phone: nothing serious for axe. argv: a sandbox, and a folder for the pictures or ''.
+  async screens() {
+    const [id, folder] = args
+    const places = { overview: '#/', sandboxes: '#/sandboxes', create: '#/sandboxes?create=1', sandbox: `#/sandboxes/${id}`, terminal: `#/sandboxes/${id}/terminal`,
+      files: `#/sandboxes/${id}/files?file=/workspace/fib.py`, notebook: `#/sandboxes/${id}/notebook`, processes: `#/sandboxes/${id}/processes`, activity: `#/sandboxes/${id}/activity`,
+      ports: `#/sandboxes/${id}/ports`, images: '#/images', snapshots: '#/snapshots', volumes: '#/storage', networks: '#/networks', templates: '#/templates', events: '#/events',
+      traces: '#/traces', tokens: '#/tokens', nowhere: '#/nowhere' }
+    const looks = { light: { colorScheme: 'light' }, dark: { colorScheme: 'dark' }, phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } } }
+    for (const [look, options] of Object.entries(looks)) {
+      const page = await open('#/', options)
+      for (const [place, hash] of Object.entries(places)) {
+        if (look === 'dark' && !folder && place !== 'sandbox') continue
+        await go(page, hash)
+        await page.waitForFunction(() => !document.querySelector('.loading'))
+        if (place === 'files' || place === 'notebook') await page.locator('.cm-content').waitFor()
+        if (place === 'terminal') await page.locator('.xterm-screen').waitFor()
+        await page.waitForTimeout(folder ? 1200 : 150)
+        if (look !== 'phone') await axe(page)
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1)
+        assert.ok(!wide, `${place} is wider than a ${look} screen`)
+        if (folder && look !== 'phone') await page.screenshot({ path: `${folder}/console-${place}-${look}.png` })
+      }
+      await page.context().close()
+    }
+  },
+
+  // Names and output that want to be markup stay text. argv: a sandbox whose name, files and process are hostile.
+  async hostile() {
+    const [id] = args
+    const page = await open('#/sandboxes')
+    let ran = false
+    await page.exposeFunction('ranScript', () => (ran = true))
+    await page.getByRole('link', { name: /<img src=x/ }).first().waitFor()
+    for (const tab of ['', '/files', '/processes', '/activity', '/notebook']) {
+      await go(page, `#/sandboxes/${id}${tab}`)
+      await page.waitForFunction(() => !document.querySelector('.loading'))
+      await page.waitForTimeout(300)
+    }
+    await page.locator('.cm-content').click()
+    await page.keyboard.type("from IPython.display import HTML\n") // absent in the preset: the error is text, too
+    await page.keyboard.press('Shift+Enter')
+    await page.locator('.output .stderr').waitFor()
+    assert.equal(await page.locator('main img[src="x"]').count(), 0)
+    assert.equal(ran, false)
+    assert.equal(await page.evaluate(() => globalThis.pwned), undefined)
+  },
+
+  // Two roles and a server with tokens. argv: an admin's token, a user's, a reader's.
+  async roles() {
+    const [admin, user, reader] = args
+    allowed = [/status of 40[13]/]
+    const page = await open('#/sandboxes')
+    await page.getByRole('dialog', { name: 'Log in' }).waitFor()
+    await page.getByLabel('Token').fill('wrong')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('alert').getByText('Invalid token').waitFor()
+    await logIn(page, admin)
+    await page.getByRole('link', { name: 'Tokens' }).click()
+    await page.getByRole('button', { name: 'New token' }).waitFor()
+    const cookies = await page.context().cookies()
+    assert.deepEqual(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite })), [{ name: 'iii_session', httpOnly: true, sameSite: 'Strict' }])
+    // The cookie alone, as another port of this host would get it, opens nothing.
+    const alone = await fetch(`${base}/sandbox/sandboxes`, { headers: { Cookie: `iii_session=${cookies[0].value}` } })
+    assert.equal(alone.status, 401)
+    await page.getByRole('button', { name: 'log out' }).click()
+    await page.getByRole('dialog', { name: 'Log in' }).waitFor()
+    await logIn(page, user)
+    await page.getByRole('link', { name: 'Sandboxes' }).click()
+    await page.getByText('No sandboxes yet').waitFor() // the admin's is of another tenant
+    assert.equal(await page.getByRole('link', { name: 'Tokens' }).count(), 0)
+    await page.getByRole('button', { name: 'log out' }).click()
+    await page.getByRole('dialog', { name: 'Log in' }).waitFor()
+    await logIn(page, reader)
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('alert').waitFor() // the server's own words
+  },
+
+  // Ten thousand rows scroll without long tasks. argv: how many there are.
+  async many() {
+    const page = await open('#/sandboxes')
+    await page.locator(`table[aria-rowcount="${args[0]}"]`).waitFor({ timeout: 120_000 })
+    const longest = await page.evaluate(async () => {
+      let [longest, rows] = [0, 0]
+      new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) longest = Math.max(longest, duration) }).observe({ entryTypes: ['longtask'] })
+      const box = document.querySelector('.scroll')
+      for (let i = 0; i < 60; i++) {
+        box.scrollTop = (box.scrollHeight * i) / 60
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+        rows = Math.max(rows, box.querySelectorAll('tbody tr').length)
+      }
+      return { longest, rows }
+    })
+    console.log(JSON.stringify(longest))
+  },
+
+  // A terminal that is flooded can be interrupted. argv: a sandbox.
+  async flood() {
+    const page = await open(`#/sandboxes/${args[0]}/terminal`)
+    const text = () => page.evaluate(() => document.querySelector('.xterm-accessibility')?.innerText ?? '')
+    await page.locator('.xterm-helper-textarea').focus()
+    await page.keyboard.type('yes\n')
+    await page.waitForTimeout(10_000)
+    const began = Date.now()
+    await page.keyboard.press('Control+c')
+    await page.keyboard.type('echo do""ne-$?\n')
+    await page.waitForFunction(() => /done-130/.test(document.querySelector('.xterm-accessibility')?.innerText ?? ''))
+    console.log(JSON.stringify({ ms: Date.now() - began, last: (await text()).slice(-40) }))
+  },
+}
+
+try {
+  await scenarios[name]()
+  const bad = problems.filter((text) => !allowed.some((pattern) => pattern.test(text)))
+  assert.deepEqual(bad, [])
+} finally {
+  await browser.close()
+}
