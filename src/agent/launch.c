@@ -146,7 +146,7 @@ pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
         .user = p->user[0] ? &p->who : NULL,
         .is_pty = p->flags & PROTO_WITH_PTY,
         .inner = p->flags & PROTO_WITH_SFTP ? run_sftp : NULL,
-        .failed_step = "open pipes",
+        .failed_step = p->flags & PROTO_WITH_PTY ? "open a pseudo-terminal" : "open pipes",
     };
     pid_t pid = s.is_pty ? agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]) : open_pipes(p);
 

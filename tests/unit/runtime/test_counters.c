@@ -142,7 +142,7 @@ TEST(terminals_are_shared_equally_within_bounds)
     native_counters_init(&c, 100000);
     CHECK_INT(c.ptys, 16);
     native_counters_init(&c, 0);
-    CHECK(c.ptys >= 16 && c.ptys <= 256);
+    CHECK(c.ptys >= 32 && c.ptys <= 256);
 }
 
 int main(void)
