@@ -140,7 +140,7 @@ TEST(terminals_are_shared_equally_within_bounds)
     native_counters_init(&c, 1);
     CHECK(c.ptys <= 256);
     native_counters_init(&c, 100000);
-    CHECK_INT(c.ptys, 16);
+    CHECK_INT(c.ptys, 32);
     native_counters_init(&c, 0);
     CHECK(c.ptys >= 32 && c.ptys <= 256);
 }
