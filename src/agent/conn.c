@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/denied.h"
@@ -32,7 +33,8 @@
 #define OUT_FULL      (512u * 1024)          /* streams wait above this */
 #define OUT_MAX       (128u * 1024 * 1024)   /* a host that sends requests and never reads loses its link */
 #define WRITE_AT_ONCE 8192u
-#define REDIAL_MS     100 /* the host's server restarts, or is gone permanently: cheap enough for both */
+#define SEND_BYTES    (512 * 1024) /* asked of the kernel, which may give less: fewer turns for large data */
+#define REDIAL_MS     100          /* the host's server restarts, or is gone permanently: cheap enough for both */
 
 struct bytes {
     uint8_t *data;
@@ -348,6 +350,7 @@ static int new_conn(struct agent *a, int fd, struct agent_conn **ret)
         free(c);
         return r;
     }
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BYTES }, sizeof(int)); /* a serial port has none */
     c->agent = a;
     c->serial = ++a->last_serial;
     c->next = a->conns;
@@ -439,7 +442,7 @@ void agent_conn_settle(struct agent *a)
         agent_loop_arm(&a->loop, &a->redial, REDIAL_MS);
     else if (!a->conns && a->listener.fd < 0 && !a->dial_path && !a->vm)
         agent_loop_stop(&a->loop); /* nobody can ever reach us again */
-    if (a->is_scratch_dirty && !a->execs) {
+    if (a->is_scratch_dirty && !a->execs && !a->readers) {
         (void)madvise(a->scratch, PROTO_FRAME_MAX, MADV_DONTNEED);
         a->is_scratch_dirty = false;
     }

@@ -34,6 +34,7 @@ struct agent {
     uint64_t last_serial;
     uint8_t *scratch; /* PROTO_FRAME_MAX bytes for the frame being built; valid until the loop sleeps */
     bool is_scratch_dirty;
+    unsigned readers; /* of files: they use the scratch again at once */
 };
 
 /* Takes fd. 0 or -errno (fd is closed then). */

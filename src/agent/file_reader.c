@@ -29,6 +29,7 @@ struct reader {
 
 static void free_reader(struct reader *rd)
 {
+    rd->agent->readers--;
     agent_stream_close(&rd->stream);
     (void)close(rd->fd);
     free(rd);
@@ -143,6 +144,7 @@ static struct reader *reader_new(struct agent_reply *r, int fd, const char *path
         return NULL;
     }
     rd->agent = r->agent;
+    rd->agent->readers++;
     rd->fd = fd;
     rd->is_waiting = true;
     agent_stream_open(&rd->stream, r->conn, r->stream, &reader_ops);

@@ -25,8 +25,11 @@
 #include "guest/link_core.h"
 
 #define LINK_MAGIC    0x4c696e6bu
-#define RECV_MAX      (64u * 1024) /* a frame of full size, so that one turn delays others only briefly */
-#define BUSY_US       1000         /* time in the loop after which a link has to rest */
+#define RECV_MAX      PROTO_FRAME_MAX /* so that one turn delays others only briefly */
+#define LARGE_FRAME   16384u          /* so much of a frame is not copied twice */
+#define SEND_BYTES    (512 * 1024)    /* asked of the kernel, which may give less */
+#define BUSY_US       1000            /* time in the loop after which a link has to rest */
+#define BUSY_TURN_US  100             /* a turn this long makes each call of others wait that long, several times */
 #define REST_MS       1
 #define BUCKETS_LEAST 16u
 
@@ -491,12 +494,21 @@ static size_t take_frames(struct guest_link *g, const uint8_t *data, size_t len)
     return at;
 }
 
+/* Of a large frame that has begun only its rest, so that the next one is handled where it was received. */
+static size_t receive_size(const struct guest_link *g)
+{
+    struct proto_header h;
+    if (g->rest_len < LARGE_FRAME || proto_header_get(g->rest, &h) < 0)
+        return RECV_MAX;
+    return PROTO_HEADER + h.length - g->rest_len;
+}
+
 static void on_can_read(struct guest_link *g)
 {
     /* On the stack and not cleared: a thousand idle links would otherwise hold 320 MiB, or each wake-up write 320
      * KiB. */
     uint8_t mem[PROTO_FRAME_MAX + RECV_MAX] __attribute__((uninitialized));
-    ssize_t n = recv(g->fd, mem + g->rest_len, RECV_MAX, MSG_DONTWAIT);
+    ssize_t n = recv(g->fd, mem + g->rest_len, receive_size(g), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -533,16 +545,23 @@ static void on_rested(void *arg)
 }
 
 /* A sandbox that floods its output would keep the loop busy: every turn would start with its next 64 KiB. So no link
- * gets more than half of the time; a stream that the loop handles fast (a plain file) does not notice. */
+ * gets more than half of the time, unless it is the only one that asks for more and the loop handles its frames fast
+ * (a plain file). */
 static void take_turn(struct guest_link *g)
 {
     int64_t begun = clock_mono_us(), idle = begun - g->looked_us;
     g->busy_us = g->busy_us > idle ? g->busy_us - idle : 0;
     on_can_read(g);
     g->looked_us = clock_mono_us();
-    g->busy_us += g->looked_us - begun;
+    int64_t took = g->looked_us - begun;
+    g->busy_us += took;
     if (g->is_broken || g->busy_us < BUSY_US)
         return;
+    bool is_contended = loop_others_are_busy(g->loop, g);
+    if (took < BUSY_TURN_US && !is_contended) {
+        g->busy_us = BUSY_US;
+        return;
+    }
     if (!g->rest_timer)
         g->rest_timer = timer_new(g->loop, -1, 0, on_rested, g);
     if (!g->rest_timer)
@@ -576,6 +595,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
         return r;
     }
     g->fd = fd;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BYTES }, sizeof(int));
     uint8_t mem[64];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));

@@ -12,6 +12,9 @@
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+
+#define BUSY_MEMORY_US 5000
 
 enum { WATCH_MAGIC = 0x57a7c401, TIMER_MAGIC = 0x71e3a901, FREE_TURNS_MAX = 10000 };
 
@@ -44,6 +47,10 @@ struct loop {
     struct signal_watch *signals;
     struct loop_end *ends;
     bool is_draining;
+    struct {
+        const void *who; /* compared only */
+        int64_t at_us;
+    } busy[2]; /* who called loop_others_are_busy() last, and who else did */
 };
 
 struct watch {
@@ -220,6 +227,17 @@ void loop_stop(struct loop *l)
 int64_t loop_now_ms(const struct loop *l)
 {
     return (int64_t)uv_now(&l->uv);
+}
+
+bool loop_others_are_busy(struct loop *l, const void *who)
+{
+    int64_t now = clock_mono_us();
+    if (l->busy[0].who != who) {
+        l->busy[1] = l->busy[0];
+        l->busy[0].who = who;
+    }
+    l->busy[0].at_us = now;
+    return l->busy[1].who && now - l->busy[1].at_us < BUSY_MEMORY_US;
 }
 
 /* --- descriptors --- */

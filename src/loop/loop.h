@@ -19,6 +19,10 @@ void loop_stop(struct loop *l);                                                 
 void loop_run_until(struct loop *l, bool (*is_over)(const void *arg), const void *arg); /* asked after each turn */
 int64_t loop_now_ms(const struct loop *l);                                              /* monotonic, cached per turn */
 
+/* For one that takes much of the loop's time: whether another has called this in the last milliseconds. who is any
+ * address that identifies the caller. */
+bool loop_others_are_busy(struct loop *l, const void *who);
+
 /* Descriptors, level-triggered. The watch does not own the fd: free the watch before closing it. */
 enum { LOOP_READ = 1, LOOP_WRITE = 2, LOOP_HUP = 4 };
 typedef void watch_fn(void *arg, int events);

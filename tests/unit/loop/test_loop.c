@@ -300,6 +300,23 @@ TEST(the_end_of_a_process_is_told_once)
     end();
 }
 
+TEST(whoever_is_busy_alone_is_told_so)
+{
+    static const char who[2];
+    bool is_seen = false;
+    begin();
+    for (int i = 0; i < 100; i++)
+        CHECK(!loop_others_are_busy(loop, &who[0]));
+    for (int i = 0; i < 1000 && !is_seen; i++) { /* the other call is remembered for milliseconds */
+        (void)loop_others_are_busy(loop, &who[1]);
+        is_seen = loop_others_are_busy(loop, &who[0]);
+    }
+    CHECK(is_seen);
+    run_for(20);
+    CHECK(!loop_others_are_busy(loop, &who[0]));
+    end();
+}
+
 int main(void)
 {
     RUN(a_watch_may_be_freed_in_its_own_callback);
@@ -314,5 +331,6 @@ int main(void)
     RUN(a_regular_file_cannot_be_watched);
     RUN(signals_reach_their_handler);
     RUN(the_end_of_a_process_is_told_once);
+    RUN(whoever_is_busy_alone_is_told_so);
     return tap_done();
 }
