@@ -250,6 +250,10 @@ int layout_write_json(struct image_store *s, int dir_fd, const char *name, const
     CLEANUP(free_p) char *text = json_write(doc, &len);
     if (!text)
         return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", name);
+    if (len > IMAGE_LIMITS_JSON_BYTES) /* it could not be read again, and a record that cannot be stops collections */
+        return err_set(err, ERR_TOO_LARGE, 0,
+                       "a record of %zu bytes, at most %d are stored: use fewer or shorter variables, labels and words",
+                       len, IMAGE_LIMITS_JSON_BYTES);
     char part[40] = LAYOUT_PART;
     unsigned char raw[16];
     bool is_attached =
