@@ -4,7 +4,8 @@
  * same walk runs twice: once to digest what would be copied, which is the key of the cache, and, when the cache lacks
  * it, once to write it. The destination's links are followed in the view of the image so far; a folder above it that a
  * lower layer has gets that folder's attributes, as overlayfs would copy it up. Everything belongs to root, or to whom
- * --chown names. ADD's addresses were downloaded before. An archive is unpacked into a scratch folder, by the rules for
+ * --chown names. Names of one file stay names of one file, so that a copy takes no more disk than its
+ * source. ADD's addresses were downloaded before. An archive is unpacked into a scratch folder, by the rules for
  * untrusted layers, and copied from there with the owners it states. */
 #include "image/build_copy.h"
 
@@ -19,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/strlist.h"
 #include "image/build_add.h"
 #include "image/layer_tree.h"
@@ -38,6 +40,8 @@ struct walk {
     struct layer_view base;                    /* of c->base; only when writing */
     char *to;                                  /* the destination without links, "a/b" */
     bool is_folder;                            /* … is a folder: names of sources are appended */
+    struct map *copied;                        /* "device:inode:…" of a file with several names -> its path here */
+    int64_t bytes;                             /* written */
     size_t n;
     struct err *err;
 };
@@ -89,19 +93,74 @@ static int open_folder(struct walk *w, const char *path)
     return fd < 0 ? err_sys(w->err, -errno, "open the layer") : steal_fd(&fd);
 }
 
-static int write_content(struct walk *w, int from, int to, const char *path)
+static int check_stop(const struct walk *w)
+{
+    bool is_stopped = w->c->stop && atomic_load(w->c->stop);
+    return is_stopped ? err_set(w->err, ERR_GONE, ECANCELED, "the build was stopped") : 0;
+}
+
+/* Reads a file to its end: into to, or into the digest. */
+static int copy_content_of(struct walk *w, int from, int to, const char *path)
 {
     CLEANUP(free_p) char *piece = xzalloc(PIECE);
     for (;;) {
         ssize_t n = read(from, piece, PIECE);
-        if (n < 0)
-            return err_sys(w->err, -errno, "read %.200s", path);
-        if (n == 0)
-            return 0;
-        int r = write_all_write(to, piece, (size_t)n);
+        if (n <= 0)
+            return n < 0 ? err_sys(w->err, -errno, "read %.200s", path) : 0;
+        int r = check_stop(w);
+        if (r < 0)
+            return r;
+        if (w->digest) {
+            digest_add(w->digest, piece, (size_t)n);
+            continue;
+        }
+        w->bytes += n;
+        if (w->bytes > w->c->store->limits.bytes)
+            return err_set(w->err, ERR_TOO_LARGE, 0,
+                           "more than %lld bytes at once (III_IMAGE_MAX_BYTES, or what the disk quota has left)",
+                           (long long)w->c->store->limits.bytes);
+        r = write_all_write(to, piece, (size_t)n);
         if (r < 0)
             return err_sys(w->err, r, "write /%.200s", path);
     }
+}
+
+/* Identifies a file with several names, and how it is copied; caller frees. */
+static char *link_key(const struct walk *w, const struct stat *st)
+{
+    return xasprintf("%llx:%llx:%o:%u:%u:%d", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
+                     st->st_mode, st->st_uid, st->st_gid, w->keeps_owners);
+}
+
+/* Another name of a file that is copied already: 1 when that was all to do. */
+static int link_again(struct walk *w, const struct stat *st, int parent, const char *last)
+{
+    if (st->st_nlink < 2 || !w->copied)
+        return 0;
+    CLEANUP(free_p) char *key = link_key(w, st);
+    const char *first = map_get(w->copied, key);
+    return first && linkat(w->root_fd, first, parent, last, 0) == 0; /* one that has too many links: copy it again */
+}
+
+static void note_copied(struct walk *w, const struct stat *st, const char *path)
+{
+    if (st->st_nlink < 2)
+        return;
+    CLEANUP(free_p) char *key = link_key(w, st);
+    w->copied = w->copied ? w->copied : map_new();
+    free(map_remove(w->copied, key));
+    map_set(w->copied, key, xstrdup(path));
+}
+
+/* A file was replaced: what was copied before may be it. */
+static void forget_copied(struct walk *w)
+{
+    struct map *all = STEAL(w->copied);
+    if (!all)
+        return;
+    for (struct map_iter it = map_iter(all); map_next(&it);)
+        free(it.value);
+    map_free(all);
 }
 
 /* dir and name: the source, or text. */
@@ -120,8 +179,11 @@ static int write_entry(struct walk *w, const char *path, int dir, const char *na
                        futimens(parent, times) < 0
                    ? err_sys(w->err, -errno, "set the mode of /%.200s", path)
                    : 0;
-    if (unlinkat(parent, last, 0) < 0 && errno != ENOENT)
+    bool is_new = unlinkat(parent, last, 0) < 0;
+    if (is_new && errno != ENOENT)
         return err_set(w->err, ERR_INVALID, 0, "/%.200s is a folder", path);
+    if (!is_new)
+        forget_copied(w);
     if (S_ISLNK(st->st_mode)) {
         char target[PATH_MAX];
         ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
@@ -132,17 +194,32 @@ static int write_entry(struct walk *w, const char *path, int dir, const char *na
         (void)utimensat(parent, last, times, AT_SYMLINK_NOFOLLOW); /* the time of a link does not matter */
         return 0;
     }
+    if (!text && link_again(w, st, parent, last) == 1)
+        return 0;
     CLEANUP(close_fd_p) int to = openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0)
         return err_sys(w->err, -errno, "make /%.200s", path);
     CLEANUP(close_fd_p) int from = text ? NO_FD : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (!text && from < 0)
         return err_sys(w->err, -errno, "open %.200s", name);
-    int r = text ? write_all_write(to, text, strlen(text)) : write_content(w, from, to, path);
+    int r = text ? write_all_write(to, text, strlen(text)) : copy_content_of(w, from, to, path);
     if (r == 0 && ((has_owner && fchown(to, st->st_uid, st->st_gid) < 0) || fchmod(to, st->st_mode & 07777) < 0 ||
                    (!text && futimens(to, times) < 0)))
         r = err_sys(w->err, -errno, "set the mode of /%.200s", path);
+    if (r == 0 && !text)
+        note_copied(w, st, path);
     return r;
+}
+
+/* Names of texts come from the Dockerfile: none may lead out of the layer. */
+static bool is_inside(const char *path)
+{
+    for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/') {
+        size_t n = strcspn(at, "/");
+        if (n == 0 || (n <= 2 && strncmp(at, "..", n) == 0))
+            return false;
+    }
+    return true;
 }
 
 static int put(struct walk *w, const char *path, int dir, const char *name, const char *text, const struct stat *found)
@@ -158,6 +235,12 @@ static int put(struct walk *w, const char *path, int dir, const char *name, cons
         with.st_mode = (with.st_mode & S_IFMT) | attrs->mode;
     if (++w->n > BUILD_COPY_ENTRIES_MAX)
         return err_set(w->err, ERR_TOO_LARGE, 0, "more than %d files at once", BUILD_COPY_ENTRIES_MAX);
+    if (!is_inside(path))
+        return err_set(w->err, ERR_INVALID, 0, "\"/%.200s\" is not a path in the image: a name is empty, . or ..",
+                       path);
+    int stopped = check_stop(w);
+    if (stopped < 0)
+        return stopped;
     if (!w->digest)
         return write_entry(w, path, dir, name, text, st);
     digest_text(w->digest, path);
@@ -172,9 +255,9 @@ static int put(struct walk *w, const char *path, int dir, const char *name, cons
     } else if (S_ISREG(st->st_mode)) {
         CLEANUP(close_fd_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         int64_t size = st->st_size;
-        int r = fd < 0 ? -errno : digest_file(w->digest, fd);
+        int r = fd < 0 ? err_sys(w->err, -errno, "open %.200s", name) : copy_content_of(w, fd, NO_FD, name);
         if (r < 0)
-            return err_sys(w->err, r, "read %.200s", name);
+            return r;
         digest_add(w->digest, &size, sizeof(size));
     }
     return 0;
@@ -245,6 +328,7 @@ static int copy_archive(struct walk *w, int fd, const char *at)
     view.n = 1;
     if (view.fds[0] < 0)
         return err_sys(w->err, -errno, "unpack %.200s", at);
+    forget_copied(w); /* a removed file's number may be another's now */
     int r = build_add_unpack(w->c->store, fd, view.fds[0], w->err);
     if (r < 0)
         return err_wrap(w->err, r, "unpack %.100s", at);
@@ -271,8 +355,8 @@ static int add_archive(struct walk *w, int dir, const char *name, const char *at
     if (w->digest) { /* its bytes state all that is in it */
         digest_text(w->digest, "archive");
         digest_text(w->digest, w->to);
-        r = digest_file(w->digest, fd);
-        return r < 0 ? err_sys(w->err, r, "read %.200s", at) : 1;
+        r = copy_content_of(w, fd, NO_FD, at);
+        return r < 0 ? r : 1;
     }
     r = copy_archive(w, fd, at);
     return r < 0 ? r : 1;
@@ -468,6 +552,7 @@ static int walk_all(struct walk *w)
     }
     layer_view_done(&w->base);
     free(w->to);
+    forget_copied(w);
     return r < 0 ? r : 0;
 }
 

@@ -1,6 +1,7 @@
 /* COPY and ADD of a build: files of the context, of another stage, of the Dockerfile itself or (ADD) of an address or
  * an archive become a layer, without anything being run. May include: base/, image/. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/digest.h"
@@ -23,7 +24,8 @@ struct build_copy {
     const char *to;                            /* where they go: absolute, ending in / when it is a folder */
     const struct image *base;                  /* what they go into */
     struct build_attrs attrs;                  /* what they get */
-    struct image_store *store;
+    struct image_store *store; /* its limits bound what is written; a file with several names counts once */
+    const atomic_bool *stop;   /* or NULL: it ends soon after this becomes true */
     int scratch_fd; /* ADD: a folder with the files of addresses, each named by build_copy_download(); else NO_FD */
 };
 /* The name in scratch_fd of the source of this number. */

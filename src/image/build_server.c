@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -75,7 +76,7 @@ static int await_ready(struct build_server *b, int fd, struct err *err)
     while (!b->url) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         int64_t left = deadline - clock_mono_us();
-        if (left <= 0 || poll(&p, 1, (int)(left / 1000) + 1) < 0)
+        if (left <= 0 || (poll(&p, 1, (int)(left / 1000) + 1) < 0 && errno != EINTR))
             return err_set(err, ERR_TIMEOUT, 0, "our own server did not start within %d s", START_MS / 1000);
         ssize_t n = p.revents ? read(fd, piece, sizeof(piece)) : 0;
         if (p.revents && n <= 0)
@@ -119,12 +120,40 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
     return r;
 }
 
+/* --- signals --- */
+
+/* What a signal handler may touch. */
+static atomic_bool is_signalled;
+static int signal_fd = NO_FD; /* an eventfd: wakes the loop */
+
+static void on_signal(int signo)
+{
+    int saved = errno;
+    (void)signo;
+    atomic_store(&is_signalled, true);
+    (void)eventfd_write(signal_fd, 1); /* cannot be full */
+    errno = saved;
+}
+
+int build_server_catch(const atomic_bool **ret, struct err *err)
+{
+    const struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (signal_fd < 0 || sigaction(SIGINT, &act, NULL) < 0 || sigaction(SIGTERM, &act, NULL) < 0)
+        return err_sys(err, -errno, "catch signals");
+    *ret = &is_signalled;
+    return 0;
+}
+
 /* --- calls --- */
 
-static void call_interrupt(void *arg)
+static void call_interrupt(void *arg, int events)
 {
     struct build_server *b = arg;
     struct waiting *w = b->call;
+    eventfd_t n;
+    (void)events;
+    (void)eventfd_read(signal_fd, &n); /* calls that clean up are not interrupted */
     if (!w)
         return;
     w->is_interrupted = true;
@@ -146,10 +175,8 @@ int build_server_open(const char *data_dir, const char *url, struct build_server
         r = start_own(ret, data_dir, err);
     if (r == 0)
         r = loop_new(&ret->loop, err);
-    if (r == 0)
-        r = loop_on_signal(ret->loop, SIGINT, call_interrupt, ret);
-    if (r == 0)
-        r = loop_on_signal(ret->loop, SIGTERM, call_interrupt, ret);
+    if (r == 0 && signal_fd >= 0)
+        r = watch_new(ret->loop, signal_fd, LOOP_READ, call_interrupt, ret, &ret->signals);
     if (r < 0 && err->code == ERR_NONE)
         (void)err_sys(err, r, "signals");
     return r;
@@ -157,6 +184,7 @@ int build_server_open(const char *data_dir, const char *url, struct build_server
 
 void build_server_done(struct build_server *b)
 {
+    watch_free(b->signals);
     loop_free(b->loop);
     if (b->pid > 0) {
         CLEANUP(close_fd_p) int pidfd = proc_open(b->pid);

@@ -1,6 +1,8 @@
 /* The server whose sandboxes a build runs in: a running one, or a private one for the duration of the build. Calls
- * block; SIGINT and SIGTERM end the current call with -EINTR. May include: base/, loop/, http/. */
+ * block; after build_server_catch(), SIGINT and SIGTERM end the current call with -EINTR. May include: base/, loop/,
+ * http/. */
 #pragma once
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -11,8 +13,12 @@ struct build_server {
     char *url;
     pid_t pid; /* of the private server; 0: the server was already running */
     struct loop *loop;
+    struct watch *signals;
     void *call; /* private: the call being waited for */
 };
+
+/* From now on SIGINT and SIGTERM do not terminate the process, but make *ret true. Before build_server_open(). */
+int build_server_catch(const atomic_bool **ret, struct err *err);
 
 /* url NULL: when a server holds data_dir's lock, the one at III_HOST and III_REST_PORT; else our own is started.
  */

@@ -517,6 +517,7 @@ static int do_copy(struct build *b, const struct dockerfile_step *step, char *co
                                      .base = b->place.now,
                                      .attrs = attrs,
                                      .store = b->place.store,
+                                     .stop = b->options->stop,
                                      .scratch_fd = scratch.store ? scratch.fd : NO_FD };
     return build_step_copy(&b->place, &copy, &b->is_cached, err);
 }
@@ -594,7 +595,8 @@ static int apply_all(struct build *b, const struct dockerfile *d, struct err *er
                 *c = ' ';
         (void)fprintf(stderr, "step %zu/%zu: %s %s\n", i + 1, d->n_steps, dockerfile_kind_name(step->kind), shown);
         b->is_cached = false;
-        int r = apply(b, step, err);
+        bool is_stopped = b->options->stop && atomic_load(b->options->stop);
+        int r = is_stopped ? err_set(err, ERR_GONE, ECANCELED, "the build was stopped") : apply(b, step, err);
         if (r < 0)
             return r;
         if (b->is_cached)

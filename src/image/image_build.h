@@ -2,6 +2,7 @@
  * build_step.c runs one step that changes files in a sandbox, or takes its layers from the cache. Private to image/.
  * May include: base/, image/. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -13,6 +14,7 @@ struct image_build_options {
         *url;          /* dockerfile NULL: the context's; url NULL: as in build_server_open() */
     char **build_args; /* "K=V", NULL-terminated or NULL */
     bool has_cache, has_network;
+    const atomic_bool *stop; /* or NULL: the build ends soon after this becomes true */
 };
 
 /* Builds the image and reports progress on standard error. Blocks. ERR_INVALID messages name the Dockerfile's line.

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "image/build_server.h"
 #include "image/image.h"
 #include "image/image_build.h"
 #include "image/image_cli.h"
@@ -288,7 +289,9 @@ static int cmd_build(struct image_store *s, const struct options *opt)
             return usage_error("--build-arg takes NAME=value");
     build.context = opt->words[1];
     build.data_dir = data_dir;
-    int r = image_build(s, &build, &i, &err);
+    int r = build_server_catch(&build.stop, &err);
+    if (r == 0)
+        r = image_build(s, &build, &i, &err);
     return r < 0 ? print_failure(r, &err) : print_made(i, opt);
 }
 

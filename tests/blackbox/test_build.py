@@ -399,3 +399,77 @@ def test_usage(data_dir, context):
         assert harness.run_cli("image", *flags, "--data-dir", data_dir).returncode == 2
     assert build(data_dir, context, name="build-cache/x").returncode == 1
     assert build(data_dir, context / "none").returncode == 3
+
+
+@pytest.mark.parametrize("text", [
+    "FROM shell\nCOPY <<../../../escaped /\nx\n../../../escaped\n",
+    "FROM shell\nARG X=../../../escaped\nCOPY <<$X /\nx\n$X\n",
+    "FROM shell\nCOPY <<.. <<a /folder/\nx\n..\ny\na\n",
+])
+def test_the_name_of_a_text_cannot_lead_out_of_its_layer(data_dir, context, text):
+    (context / "Dockerfile").write_text(text)
+    failed = build(data_dir, context, name="refused")
+    assert failed.returncode == 1 and "COPY: \"/" in failed.stderr and "is not a path in the image" in failed.stderr, failed.stderr
+    assert not list(data_dir.rglob("escaped"))
+
+
+def test_a_record_that_could_not_be_read_again_is_not_written(data_dir, context):
+    long = "".join(f"ENV V{i}=$V\n" for i in range(80))
+    (context / "Dockerfile").write_text(f"FROM scratch\nENV V={'x' * 60000}\n{long}COPY one.txt /\n")
+    failed = build(data_dir, context, name="refused")
+    assert failed.returncode == 1 and "at most 4194304 are stored" in failed.stderr, failed.stderr
+    pruned = harness.run_cli("image", "prune", "--data-dir", data_dir)
+    assert pruned.returncode == 0, pruned.stderr
+
+
+def test_a_copy_keeps_the_names_of_one_file_together(data_dir, context, tmp_path):
+    links = context / "links"
+    links.mkdir()
+    (links / "0").write_bytes(os.urandom(1 << 20))
+    for i in range(1, 20):
+        os.link(links / "0", links / str(i))
+    (context / "Dockerfile").write_text("FROM scratch\nCOPY links one.txt /l/\n")
+    made = build(data_dir, context, name="linked", env={"III_IMAGE_MAX_BYTES": str(4 << 20)})
+    assert made.returncode == 0, made.stderr
+    files = exported(data_dir, "linked", tmp_path)[1]
+    assert set(files) == {"l", "l/one.txt", *(f"l/{i}" for i in range(20))} and files["l/19"][2] == (links / "0").read_bytes()
+    copied = [path for path in (data_dir / "images" / "layers").glob("*/l/0") if path.stat().st_size == 1 << 20]
+    assert [path.stat().st_nlink for path in copied] == [20]
+    (context / "more").write_bytes(bytes(5 << 20))
+    (context / "Dockerfile").write_text("FROM scratch\nCOPY more /\n")
+    failed = build(data_dir, context, name="linked", env={"III_IMAGE_MAX_BYTES": str(4 << 20)})
+    assert failed.returncode == 1 and "more than 4194304 bytes at once (III_IMAGE_MAX_BYTES" in failed.stderr, failed.stderr
+    assert_nothing_left(data_dir)
+
+
+def test_links_of_a_destination_are_followed_inside_the_image(data_dir, context, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (context / "links").mkdir()
+    (context / "links" / "out").symlink_to("../" * 40 + str(outside).lstrip("/"))
+    (context / "links" / "straight").symlink_to(outside)
+    (context / "Dockerfile").write_text("FROM scratch\nCOPY links /links\nCOPY one.txt /links/out/\nWORKDIR /links/straight/made\nCOPY one.txt .\n")
+    made = build(data_dir, context, name="inside")
+    assert made.returncode == 0, made.stderr
+    assert list(outside.iterdir()) == []
+    files = exported(data_dir, "inside", tmp_path)[1]
+    at = str(outside).lstrip("/")
+    assert files[f"{at}/one.txt"][2] == b"one" and files[f"{at}/made/one.txt"][2] == b"one", sorted(files)
+
+
+def test_a_copy_ends_with_its_build(data_dir, context):
+    with open(context / "endless", "wb") as made:
+        made.truncate(1 << 42)  # holes: reading it takes hours
+    (context / "Dockerfile").write_text("FROM shell\nRUN echo a server has begun\nCOPY endless /\n")
+    argv = [str(harness.BINARY), "image", "build", "--data-dir", str(data_dir), "-t", "stopped", str(context)]
+    proc = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=harness.clean_env({"HOME": data_dir}))
+    for line in proc.stderr:
+        if line.startswith("step 3/3"):
+            break
+    proc.send_signal(signal.SIGINT)
+    try:
+        said = proc.communicate(timeout=harness.DEADLINE_S)[1]
+    finally:
+        proc.kill()
+    assert proc.returncode == 1 and "the build was stopped" in said
+    assert_nothing_left(data_dir)

@@ -52,7 +52,7 @@ def test_copies_do_not_follow_links_out(build, bait):
 
 
 @NO_LAYERS
-@pytest.mark.parametrize("line", ["COPY ../../../../../../etc/passwd /x", "COPY /../../etc/passwd /x", "ADD http://127.0.0.1:1/x /x",
+@pytest.mark.parametrize("line", ["COPY ../../../../../../etc/passwd /x", "COPY /../../etc/passwd /x", "COPY <<../../../../x /\nx\n../../../../x", "ADD http://127.0.0.1:1/x /x",
                                   "RUN --mount=type=bind,source=/,target=/host true", "RUN --mount=type=secret,id=x true",
                                   "RUN --security=insecure true", "RUN --network=host true"])
 def test_ways_out_of_a_dockerfile_are_refused(build, line):
