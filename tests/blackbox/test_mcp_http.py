@@ -1,5 +1,6 @@
 """/mcp of the server: sessions, streams, origins, tokens and limits, over HTTP."""
 import base64
+import http.client
 import json
 import re
 import threading
@@ -148,12 +149,14 @@ def test_cancellation_from_another_request(server, mcp, new_sandbox, client):
 def test_a_client_that_leaves_ends_its_call(server, mcp, new_sandbox, client):
     sid = new_sandbox()["id"]
     call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 543"}})
-    leaver = server.client(prefix="")
-    leaver.timeout_s = 1
-    with pytest.raises(TimeoutError):
-        leaver.call("POST", "/mcp", call, headers=mcp.headers())
+    processes = lambda: client.get(f"/sandboxes/{sid}/processes").body.decode()  # noqa: E731
+    leaver = http.client.HTTPConnection("127.0.0.1", server.port)
+    # JSON only: at a sign of life the answer would become a stream, and a call of that waits for its client to come back
+    headers = {**mcp.headers(Accept="application/json", Content_Type="application/json"), "Authorization": f"Bearer {TOKEN}"}
+    leaver.request("POST", "/mcp", json.dumps(call), headers)
+    harness.wait_until(lambda: "sleep 543" in processes(), "the command to run")
     leaver.close()
-    harness.wait_until(lambda: "sleep 543" not in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to end")
+    harness.wait_until(lambda: "sleep 543" not in processes(), "the command to end")
     assert mcp.ask("ping")["result"] == {}
 
 
