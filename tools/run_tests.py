@@ -33,7 +33,7 @@ BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
 DOCKER = ("background", "content", "content_formats", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
-          "fn_life", "fn_restart", "fork", "git", "image_names", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
+          "fn_life", "fn_restart", "fork", "git", "image_names", "install", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
 BLACKBOX_ALL = ("test_content_large.py", "test_docker_fallback.py", "test_escape_floods.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py",
@@ -50,6 +50,7 @@ QEMU = {
     "files": ("write_replaces_and_has_its_mode_and_owner", "bytes_that_are_no_text", "info", "move_is_in_order_and_stops_at_the_first_failure",
               "a_link_out_stays_inside_the_sandbox"),
     "fork": ("clone_is_a_fork_of_one",),
+    "install": ("what_pip_installed_can_be_imported", "what_npm_installed_can_be_required[npm i -g]"),
     "lifecycle": ("create_answers_with_the_whole_record", "pause_and_resume", "delete_is_for_good", "a_fork_bomb_hits_only_its_own_sandbox"),
     "ports": ("half_close_is_kept_and_many_connections_do_not_mix", "kill_closes_the_listener"),
     "preset_images": ("worker_add_brings_the_presets_image",),
@@ -100,7 +101,7 @@ NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.
 SANITIZED = ("background", "content_formats", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")
 CYCLES, CHAOS = (ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py"))
-RERUN_MAX = 8
+RERUN_MAX = 12
 STUCK_S = 300  # a test that runs for longer shows where it is, for the report of a step that reaches its limit
 WORKERS, SIDE_WORKERS = 4, 2  # test files at the same time, in the first lane and in the one beside it
 # These take longest and begin first, so that the others fill the end.

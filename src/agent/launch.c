@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "agent/pty.h"
@@ -42,7 +44,7 @@ static int read_plan(struct agent_launch *p, const uint8_t *data, size_t len)
     uint32_t envc = proto_get_count(&ahead, PROTO_ARGS_MAX);
     bool has_env = envc != PROTO_NO_STRS;
     /* One spare slot before argv for agent_spawn. */
-    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
+    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 2u : 0), sizeof(char *)); /* and one for set_home() */
     if (!p->strings)
         return -ENOMEM;
     p->argv = p->strings + 1;
@@ -102,6 +104,63 @@ static const char *path_of(char **env)
     return default_path + 5;
 }
 
+/* Writes a variable whose paths in root's home are in `home` instead. out NULL: only counts. The length. */
+static size_t write_for_home(const char *variable, const char *home, char *out)
+{
+    static const char root[] = "/root";
+    const size_t root_len = sizeof(root) - 1, home_len = strlen(home);
+    size_t n = 0;
+    bool is_first = false; /* of a path */
+
+    for (const char *p = variable; *p;) {
+        bool is_root = is_first && strncmp(p, root, root_len) == 0 && strchr("/:", p[root_len]);
+        size_t len = is_root ? home_len : 1;
+        if (out)
+            memcpy(out + n, is_root ? home : p, len);
+        is_first = *p == '=' || *p == ':';
+        n += len;
+        p += is_root ? root_len : 1;
+    }
+    return n;
+}
+
+/* The environment is root's. Another user's command has its own home, into which that user installs: npm is told so,
+ * and the commands of pip and npm are found. -ENOMEM. */
+static int set_home(struct agent_launch *p)
+{
+    enum { HOME, FOUND, MODULES, PREFIX };
+    static const char *const names[] = {
+        [HOME] = "HOME=", [FOUND] = "PATH=", [MODULES] = "NODE_PATH=", [PREFIX] = "NPM_CONFIG_PREFIX="
+    };
+    static const char bin[] = ":/root/.local/bin", prefix[] = "NPM_CONFIG_PREFIX=/root/.local";
+    bool has_prefix = false;
+    size_t envc = 0;
+
+    for (char **env = p->env; *env; env++, envc++)
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            size_t len = strlen(names[i]);
+            if (p->of_home[i] || (i == PREFIX ? strncasecmp : strncmp)(*env, names[i], len) != 0)
+                continue;
+            const char *more = i == FOUND && !strstr(*env, bin + 1) ? bin : "";
+            size_t end = write_for_home(*env, p->who.home, NULL);
+            char *made = calloc(1, end + write_for_home(more, p->who.home, NULL) + 1);
+            if (!made)
+                return -ENOMEM;
+            (void)write_for_home(*env, p->who.home, made);
+            (void)write_for_home(more, p->who.home, made + end);
+            has_prefix = has_prefix || i == PREFIX;
+            *env = p->of_home[i] = made;
+        }
+    if (!has_prefix) {
+        p->of_home[PREFIX] = calloc(1, write_for_home(prefix, p->who.home, NULL) + 1);
+        if (!p->of_home[PREFIX])
+            return -ENOMEM;
+        (void)write_for_home(prefix, p->who.home, p->of_home[PREFIX]);
+        p->env[envc] = p->of_home[PREFIX];
+    }
+    return 0;
+}
+
 int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8_t *data, size_t len)
 {
     *p = (struct agent_launch){ .ours = { -EBADF, -EBADF, -EBADF }, .theirs = { -EBADF, -EBADF, -EBADF } };
@@ -114,7 +173,10 @@ int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8
         agent_reply_error(r, error, "directory %s: not an absolute path", p->cwd);
     } else if (p->user[0] && (error = -agent_spawn_user(p->user, &p->who))) {
         agent_reply_error(r, error, "user %s: no such user, or not uid[:gid]", p->user);
-    } else if (!p->env) {
+    } else if (p->env) {
+        if (p->who.uid && p->who.home[0] && (error = -set_home(p)))
+            agent_reply_error(r, error, "start a command");
+    } else {
         char name[65] = "";
         (void)gethostname(name, sizeof(name) - 1);
         (void)snprintf(p->home, sizeof(p->home), "HOME=%s", p->who.home[0] ? p->who.home : "/root");
@@ -174,5 +236,7 @@ pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
 
 void agent_launch_done(struct agent_launch *p)
 {
+    for (size_t i = 0; i < sizeof(p->of_home) / sizeof(p->of_home[0]); i++)
+        free(p->of_home[i]);
     free(p->strings);
 }

@@ -15,6 +15,7 @@ struct agent_launch {
     char **strings; /* owns the arrays below */
     char **argv, **env;
     char *default_env[4];
+    char *of_home[4]; /* variables made for the user's home; owned */
     char home[264], host[80];
     struct agent_spawn_user who;
     int ours[3], theirs[3]; /* ends of stdin, stdout, stderr; -EBADF where there is none. A terminal is ours[1] */

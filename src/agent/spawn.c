@@ -219,8 +219,11 @@ int agent_spawn_user(const char *text, struct agent_spawn_user *ret)
     }
     if (u.is_numeric) {
         out.uid = u.uid;
+        uint32_t uid, gid;
         if (proto_user_passwd_uid(passwd, u.uid, &out.gid, u.name, sizeof(u.name)) < 0)
             out.gid = 0;
+        else
+            (void)proto_user_passwd(passwd, u.name, &uid, &gid, out.home, sizeof(out.home));
     } else {
         r = proto_user_passwd(passwd, u.name, &out.uid, &out.gid, out.home, sizeof(out.home));
         if (r < 0 && strcmp(u.name, "root") == 0) { /* needs no file: images without /etc/passwd have it as well */

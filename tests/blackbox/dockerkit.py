@@ -1,4 +1,5 @@
 """A Docker engine of the tests' own, with an image made of this machine's programs: private folders, ended by its pid."""
+import contextlib
 import functools
 import io
 import json
@@ -20,7 +21,7 @@ NAMES = ("shell", "python:3.12-slim", "host")
 PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
 PYTHON_PACKAGES, INSTALLERS = pathlib.Path("/usr/lib/python3/dist-packages"), ("pip", "setuptools", "wheel", "pkg_resources", "_distutils", "distutils")
 PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "diffutils", "procps", "hostname", "mawk", "tar", "gzip")
-PROGRAMS = ("/usr/bin/python3", "/usr/bin/git", "/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-remote-http")
+PROGRAMS = ("/usr/bin/python3", "/usr/bin/pip", "/usr/bin/git", "/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-remote-http")
 GIT_LEFT_OUT = 1 << 20  # bytes: those of git's helpers that are larger are not needed here
 PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "turtledemo", "pydoc_data")
 
@@ -81,9 +82,15 @@ def rootfs():
                                *((path, _no_tests) for path in installers)])
 
 
+@functools.lru_cache(maxsize=1)
 def node_rootfs():
-    """The same with node instead: it is twice as large as all the rest."""
-    return _root_of({path for name in ("coreutils", "dash", "bash") for path in _package_files(name)} | {shutil.which("node")}, [])
+    """The same with node and npm instead: node is twice as large as all the rest."""
+    programs = {path for name in ("coreutils", "dash", "bash", "sed") for path in _package_files(name)} | {shutil.which("node")}
+    npm = shutil.which("npm")
+    if not npm:
+        return _root_of(programs, [])
+    modules = pathlib.Path(npm).resolve().parents[2]  # Debian's npm needs what lies beside it as well
+    return _root_of(programs | {npm}, [(modules if modules.name == "nodejs" else modules / "npm", None)])
 
 
 def _root_of(programs, folders):
@@ -99,12 +106,14 @@ def _root_of(programs, folders):
             info = tarfile.TarInfo(folder)
             info.type, info.mode = tarfile.DIRTYPE, mode
             tar.addfile(info)
-        places = {_place(path): path for path in _closed(programs | {"/bin/sh"})}
-        for place, path in sorted(places.items()):
-            tar.add(path, place.lstrip("/"), recursive=False)
         for path, keep in folders:
             if os.path.exists(path):
                 tar.add(path, _place(str(path)).lstrip("/"), filter=keep)
+        there = set(tar.getnames())
+        places = {_place(path).lstrip("/"): path for path in _closed(programs | {"/bin/sh"})}
+        for place, path in sorted(places.items()):
+            if place not in there:  # an engine refuses a tar that names a file twice
+                tar.add(path, place, recursive=False)
         for text, name in ((b"root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/sh\n", "etc/passwd"),
                            (b"root:x:0:\nnogroup:x:65534:\n", "etc/group")):
             info = tarfile.TarInfo(name)
@@ -173,7 +182,8 @@ class Engine:
         try:
             if isinstance(body, dict):
                 body, headers = json.dumps(body), {"Content-Type": "application/json"}
-            conn.request(method, "/v1.41" + path, body=body, headers=headers or {})
+            with contextlib.suppress(BrokenPipeError):  # an engine that refuses a body says why before it closes
+                conn.request(method, "/v1.41" + path, body=body, headers=headers or {})
             answer = conn.getresponse()
             return answer.status, answer.read()
         finally:

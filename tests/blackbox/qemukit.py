@@ -15,7 +15,7 @@ import tempfile
 import dockerkit
 
 STORE = pathlib.Path(__file__).resolve().parent.parent.parent / "build" / "qemu-kit"
-FORMAT = "3"  # of what is kept there
+FORMAT = "4"  # of what is kept there
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mkfs.erofs": "erofs-utils", "mkfs.ext4": "e2fsprogs"}
 MAKE_S = 600
 

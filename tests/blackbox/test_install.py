@@ -8,8 +8,10 @@ import zipfile
 import pytest
 
 import harness
+from mcpclient import Http
 
 needs_npm = pytest.mark.skipif(not shutil.which("npm"), reason="the host has no npm for its view to show")
+PACKAGE = "/workspace/src/tiny"
 PIP_WAYS = ("install", "pip install", "python3 -m pip install")
 
 
@@ -60,6 +62,17 @@ def test_what_pip_installed_can_be_imported(client, python):
         assert client.exec(python, f"{name}-say")["stdout"] == "a command\n", way
 
 
+def test_what_was_installed_over_mcp_can_be_imported(server, client, python):
+    mcp, path = Http(server), "/workspace/tiny-1-py3-none-any.whl"
+    mcp.initialize()
+    old = context(client, python)
+    client.ok("POST", f"/sandboxes/{python}/files/upload", {"path": path, "content": base64.b64encode(wheel("tiny")).decode()})
+    mcp.text("sandbox_install_package", sandboxId=python, packages=[path], manager="pip")
+    assert mcp.text("sandbox_run_code", sandboxId=python, language="python", code="import tiny; print(tiny.ANSWER)") == "42\n"
+    for where in (old, context(client, python)):
+        assert where("import tiny; print(tiny.ANSWER)")["stdout"] == "42\n"
+
+
 def test_a_pth_file_that_was_installed_holds(client, python):
     old = context(client, python)
     old("import os, site; os.makedirs('/opt/more'); open('/opt/more/far.py', 'w').write('ANSWER = 7')")
@@ -67,24 +80,68 @@ def test_a_pth_file_that_was_installed_holds(client, python):
     assert old("import far; print(far.ANSWER)")["stdout"] == "7\n"
 
 
-@needs_npm
-@pytest.mark.parametrize("way", ["install", "npm install", "npm i -g"])
-def test_what_npm_installed_can_be_required(client, new_sandbox, way):
+@pytest.fixture
+def node(client, new_sandbox):
+    """A sandbox with node, in whose working folder is a package that can be installed."""
     sid = new_sandbox(image=harness.node_image())["id"]
     client.ok("POST", f"/sandboxes/{sid}/env", {"vars": {"NPM_CONFIG_OFFLINE": "true", "NPM_CONFIG_INSTALL_LINKS": "true"}})
     for name, content in (("package.json", '{"name":"tiny","version":"1.0.0","bin":"say.js"}'), ("index.js", "exports.answer = 42;\n"),
                           ("say.js", "#!/usr/bin/env node\nconsole.log('a command')\n")):
-        client.ok("POST", f"/sandboxes/{sid}/files/write", {"path": f"/workspace/src/tiny/{name}", "content": content})
-    old = context(client, sid, "javascript")
+        client.ok("POST", f"/sandboxes/{sid}/files/write", {"path": f"{PACKAGE}/{name}", "content": content})
+    return sid
+
+
+@needs_npm
+@pytest.mark.parametrize("way", ["install", "npm install", "npm i -g"])
+def test_what_npm_installed_can_be_required(client, node, way):
+    old = context(client, node, "javascript")
     assert old("require('tiny')")["errorName"] == "Error"
-    install(client, sid, way, "/workspace/src/tiny", "npm")
-    for where in (old, context(client, sid, "javascript")):
+    install(client, node, way, PACKAGE, "npm")
+    for where in (old, context(client, node, "javascript")):
         done = where("console.log(require('tiny').answer)")
         assert done["stdout"] == "42\n", done
-    done = client.ok("POST", f"/sandboxes/{sid}/interpret/execute", {"code": "console.log(require('tiny').answer)", "language": "javascript"})
+    done = client.ok("POST", f"/sandboxes/{node}/interpret/execute", {"code": "console.log(require('tiny').answer)", "language": "javascript"})
     assert done["output"] == "42\n", done
     if way == "npm i -g":
-        assert client.exec(sid, "tiny")["stdout"] == "a command\n"
+        assert client.exec(node, "tiny")["stdout"] == "a command\n"
+
+
+def as_user(client, sid):
+    """Runs commands of a user who may write to their own home and nowhere else. The group of the name is not needed for the number."""
+    made = client.exec(sid, "echo guest:x:1234:1234::/home/guest:/bin/sh >> /etc/passwd && mkdir -p /home/guest && chown 1234:1234 /home/guest")
+    assert made["exitCode"] == 0, made
+
+    def run(command, user="guest"):
+        done = client.exec(sid, command, user=user)
+        assert done["exitCode"] == 0, done
+        return done["stdout"]
+    return run
+
+
+@needs_npm
+def test_another_user_than_root_installs_with_npm(client, node):
+    run = as_user(client, node)
+    run(f"npm i -g {PACKAGE}")
+    for user in ("guest", "1234"):
+        assert run("tiny; node -p 'require(`tiny`).answer'; echo $HOME", user) == "a command\n42\n/home/guest\n"
+    assert client.exec(node, "command -v tiny")["exitCode"], "it is the user's own"
+
+
+def test_another_user_than_root_installs_with_pip(client, python):
+    run = as_user(client, python)
+    path = "/workspace/tiny-1-py3-none-any.whl"
+    client.ok("POST", f"/sandboxes/{python}/files/upload", {"path": path, "content": base64.b64encode(wheel("tiny")).decode()})
+    run(f"pip install {path}")
+    assert run("tiny-say; python3 -c 'import tiny; print(tiny.ANSWER)'") == "a command\n42\n"
+
+
+def test_the_environment_of_another_user(client, sandbox):
+    """What of it lies in root's home lies in that user's; what only begins like it stays."""
+    run = as_user(client, sandbox)
+    client.ok("POST", f"/sandboxes/{sandbox}/env", {"vars": {"PATH": "/bin:/root/bin:/roots/bin:/usr/bin", "NODE_PATH": "/root", "NPM_CONFIG_PREFIX": "/opt", "OTHER": "/root"}})
+    assert run("echo $HOME $PATH $NODE_PATH $NPM_CONFIG_PREFIX $OTHER") == \
+        "/home/guest /bin:/home/guest/bin:/roots/bin:/usr/bin:/home/guest/.local/bin /home/guest /opt /root\n"
+    assert run("echo $HOME $PATH", "root") == "/root /bin:/root/bin:/roots/bin:/usr/bin\n"
 
 
 @pytest.mark.parametrize("manager", ["pip", pytest.param("npm", marks=needs_npm)])

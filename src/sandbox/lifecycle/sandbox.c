@@ -253,6 +253,10 @@ const char *const *sandbox_env(struct sandbox *s)
         strlist_env_set(&env, "PATH", DEFAULT_PATH);
         strlist_env_set(&env, "HOME", "/root");
         strlist_env_set(&env, "HOSTNAME", s->id);
+        /* Where npm i -g installs, which node does not search: as another user than root (agent/launch.c), by an
+         * image's own npm, and by that of a distribution. */
+        strlist_env_set(&env, "NODE_PATH",
+                        "/root/.local/lib/node_modules:/usr/local/lib/node_modules:/usr/lib/node_modules");
         strlist_env_set(&env, "PIP_BREAK_SYSTEM_PACKAGES", "1"); /* the system is the sandbox's own */
         strlist_env_set(&env, "PIP_ROOT_USER_ACTION", "ignore");
         if (!s->config.has_network) { /* an install that cannot succeed fails at once */
