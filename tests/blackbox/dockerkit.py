@@ -139,7 +139,8 @@ class _Unix(http.client.HTTPConnection):
 
 class Engine:
     """One dockerd. `host` is its DOCKER_HOST. It has a network namespace of its own, in which the host's firewall and another engine's rules
-    count for nothing, unless a test needs an engine that sees the host's loopback. Without a default bridge, or with bridge="ADDRESS": then
+    count for nothing, unless a test needs an engine that sees the host's loopback. It has a /dev/null of its own, too: gVisor hands it to containers
+    as their standard input, and what these chmod and chown there would be the host's. Without a default bridge, or with bridge="ADDRESS": then
     the bridge has this address, and the engine has a resolver on its loopback, as hosts have it."""
 
     server_env = {}  # what a server on it needs besides
@@ -151,7 +152,8 @@ class Engine:
         self.socket = self.home / "docker.sock"
         self.host = f"unix://{self.socket}"
         resolver = 'echo nameserver 127.0.0.1 > "$0" && mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && ' if bridge else ""
-        own = f'ip link set lo up && {resolver}exec "$@"'
+        null = 'mkdir -p "$0.dev" && mount -t tmpfs none "$0.dev" && mknod -m 666 "$0.dev/null" c 1 3 && mount --bind "$0.dev/null" /dev/null && '
+        own = f'ip link set lo up && {null}{resolver}exec "$@"'
         self.wrap = [] if is_in_host_network else ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", own, str(self.home / "resolv.conf")]
         self.flags = [f"--bip={bridge}/24" if bridge else "--bridge=none", *flags]
         self.proc = None
