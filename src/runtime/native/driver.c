@@ -695,11 +695,15 @@ static struct runtime_caps native_caps(struct runtime *rt)
 static struct runtime *native_free(struct runtime *rt)
 {
     struct native *n = native_of(rt);
+    struct err err = ERR_INIT;
     timer_free(n->pause);
     helper_stop(&n->launcher, END_MS); /* one that hangs is killed: a sweep cleans up after it */
+    err_set(&err, ERR_CAPACITY, ESHUTDOWN, "the server is stopping");
     while (n->pending) {
         struct pending *p = n->pending;
         n->pending = p->next;
+        if (p->op == WIRE_MEASURE || p->op == WIRE_VOLUME_MEASURE) /* its caller outlives the manager: disk_watch.c */
+            deliver_error(p, &err);
         free(p->message);
         free(p);
     }

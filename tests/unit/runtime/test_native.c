@@ -705,6 +705,23 @@ TEST(the_host_view_has_usr_read_only)
     stop();
 }
 
+static void on_bytes(void *arg, int64_t bytes, const struct err *err)
+{
+    (void)bytes;
+    on_done(arg, err);
+}
+
+TEST(who_counts_a_disk_at_the_end_is_told_so)
+{
+    start(0);
+    g.is_done = false;
+    g.rt->ops->measure_volume(g.rt, "vol_1", on_bytes, NULL);
+    CHECK(!g.is_done);
+    stop();
+    CHECK(g.is_done);
+    CHECK_INT(g.err.sys, ESHUTDOWN);
+}
+
 TEST(many_at_once)
 {
     enum { MANY = 20 };
@@ -800,6 +817,7 @@ int main(int argc, char **argv)
             SKIP(a_promoted_layer_is_shared_with_the_running_box, "only root can swap the root of a box");
         }
         RUN(the_host_view_has_usr_read_only);
+        RUN(who_counts_a_disk_at_the_end_is_told_so);
         RUN(many_at_once);
     }
     loop_free(g.loop);
