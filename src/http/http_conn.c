@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 
-enum { LINGER_MS = 2000, LINGER_BYTES = 4 << 20, STASH_KEEP_BYTES = 16384 };
+enum { LINGER_MS = 5000, LINGER_BYTES = 64 << 20, STASH_KEEP_BYTES = 16384 };
 
 static void conn_event(void *arg, int events);
 

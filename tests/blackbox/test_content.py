@@ -198,6 +198,16 @@ def test_a_write_under_a_condition(content):
     assert content.sh("cat /workspace/only; ls -A /workspace | grep -c part || true") == "third0\n"
 
 
+def test_a_refusal_reaches_a_client_that_sends_everything_first(server, content):
+    content.stored("there", b"x")
+    body = b"y" * (16 * MIB)
+    conn = http.client.HTTPConnection("127.0.0.1", server.port, timeout=harness.DEADLINE_S)
+    for whole in (body, iter([body])):  # with a length, and in chunks
+        with contextlib.closing(conn):
+            conn.request("PUT", harness.PREFIX + content.at("there"), whole, {"If-None-Match": "*"}, encode_chunked=whole is not body)
+            assert conn.getresponse().status == 412
+
+
 def test_the_condition_is_checked_again_at_the_end(server, content):
     """Two uploads with the same ETag: the one that ends first wins, whichever began first."""
     etag = content.stored("raced", b"start")["etag"]
