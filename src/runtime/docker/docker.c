@@ -25,7 +25,7 @@
 #define ADOPT_MS  10000
 #define TICK_MS   1000
 #define INFO_MS   10000
-#define DOCTOR_MS 2000
+#define DOCTOR_MS 10000
 #define WHY_NO_LIMIT \
     "the engine has no control group for it; one without root needs control groups of version 2 that are delegated"
 
