@@ -234,6 +234,20 @@ class Client:
             self.close()
 
 
+class ConsoleClient(Client):
+    """A browser with a session of the console: a cookie and its proof, no token."""
+
+    def __init__(self, port, secret):
+        super().__init__(port)
+        with Client(port, prefix="") as page:
+            made = page.call("POST", "/console/session", {"token": secret}, {"Origin": f"http://127.0.0.1:{port}"})
+        assert made.status == 200, made
+        self.shown = {"Cookie": made.headers["set-cookie"].split(";")[0], "Iii-Session": made.json()["proof"]}
+
+    def open(self, method, path, body=None, headers=None):
+        return super().open(method, path, body, {**self.shown, **(headers or {})})
+
+
 def raw(port, data, timeout_s=None, shut=False):
     """Sends bytes on a new connection and returns everything that comes back until the server closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s or DEADLINE_S) as sock:

@@ -253,6 +253,7 @@ EXAMPLES = {
     "interp_install": install,
     "context_create": in_box(language="python"),
     "context_execute": in_box(contextId=lambda w: w.context, code="1 + 1"),
+    "context_interrupt": in_box(contextId=lambda w: w.context),
     "context_execute_stream": in_box(contextId=lambda w: w.context, code="print(2)"),
     "event_history": plain(limit=5, offset=0),
     "observability_traces": plain(limit=5, offset=0),

@@ -1,5 +1,5 @@
-"""Tenants: two users on one server. Every row of the table is called with the other's ids, by the other user and by a token for one other
-sandbox of the same tenant; nothing of what is not the caller's may come back."""
+"""Tenants: two users on one server. Every row of the table is called with the other's ids, by the other user (with
+a token, and from the console), and by a token for one other sandbox of the same tenant; nothing of what is not the caller's may come back."""
 import json
 import re
 
@@ -40,7 +40,8 @@ def two(server):
     with worker(server, TOKEN) as engine:
         functions = {f["function_id"] for f in engine.call("engine::functions::list", {"include_internal": True})["functions"]}
     assert {"env::list", "sandbox::exec", "snapshot::delete"} <= functions
-    yield {"admin": admin, "world": world, "first": world.client, "second": server.client(made["second"]["secret"]), "tokens": made,
+    yield {"admin": admin, "world": world, "first": world.client, "second": server.client(made["second"]["secret"]),
+           "console": harness.ConsoleClient(server.port, made["second"]["secret"]), "tokens": made,
            "scoped": server.client(scoped["secret"]), "workers": workers, "functions": functions}
     for w in workers:
         w.ws.close()
@@ -127,7 +128,8 @@ def test_every_row_with_the_ids_of_another(two, server, name):
         assert MARK not in text and not any(i in text for k, i in ids.items() if k != "id"), f"{name}: {text[:300]}"
         assert json.loads(text) in ({"snapshots": []},) or name != "snapshot_list"
         return
-    answers_as_unknown(two["second"], name, params, ids)
+    for caller in (two["second"], two["console"]):
+        answers_as_unknown(caller, name, params, ids)
 
 
 def test_every_sandbox_function_with_the_id_of_another(two, server):
