@@ -193,7 +193,7 @@ static int mount_point(int root, const char *name)
     return mount_open_beneath(root, name, O_PATH | O_DIRECTORY, 0);
 }
 
-int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], uint64_t attributes)
+int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES])
 {
     static const struct box_root_option opt[] = { { "mode", "0755" }, { "size", "64k" }, { "nr_inodes", "64" }, { 0 } };
     int dev = BOX_ROOT_NONE, at = mount_point(root, "dev");
@@ -216,8 +216,8 @@ int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], 
         r = symlinkat(dev_links[i][0], dev, dev_links[i][1]) < 0 ? -errno : 0;
     if (r >= 0 && (mkdirat(dev, "pts", 0755) < 0 || mkdirat(dev, "shm", 01777) < 0))
         r = -errno;
-    if (r >= 0 && attributes)
-        r = mount_set(dev, attributes, -1);
+    if (r >= 0)
+        r = mount_set(dev, MOUNT_ATTR_RDONLY, -1);
     close(dev);
     return r < 0 ? box_root_fail(b, r, "make the device folder") : 0;
 }

@@ -35,9 +35,9 @@ int box_root_prepare(struct box_root *b, int ptys);
 int box_root_sys(struct box_root *b);
 /* Clones the device nodes of a box from the /dev in sight; box_root_dev() attaches them once the root has its place. */
 int box_root_nodes(struct box_root *b, int ret_nodes[BOX_ROOT_NODES]);
-/* Mounts a folder with those nodes and the usual links on /dev of the root; attributes (MOUNT_ATTR_*) are set once
- * it is filled. */
-int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], uint64_t attributes);
+/* Mounts a folder with those nodes and the usual links on /dev of the root, read-only: its memory would count for
+ * nobody. */
+int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES]);
 /* Mounts on a folder of the root, which is made when it is missing and rejected when it is a link. */
 int box_root_attach(struct box_root *b, int root, const char *name, int mount);
 /* Makes the working folder (absolute) and its parents when they are missing. Our root must already be the box's. */

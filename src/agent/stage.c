@@ -211,7 +211,7 @@ static int stage_build(struct stage *s)
     if (r >= 0)
         r = box_root_attach(&s->box, root, "proc", s->box.proc);
     if (r >= 0)
-        r = s->plan->is_self_mounted ? box_root_dev(&s->box, root, nodes, 0)
+        r = s->plan->is_self_mounted ? box_root_dev(&s->box, root, nodes)
                                      : box_root_attach(&s->box, root, "dev", s->fds[STAGE_FD_DEV]);
     if (r >= 0)
         r = box_root_attach(&s->box, root, "sys", s->plan->is_self_mounted ? s->box.sys : s->fds[STAGE_FD_SYS]);

@@ -144,7 +144,7 @@ static int root_build(struct vm_root *v, struct box_root *b)
     if (r >= 0)
         r = box_root_attach(b, root, "proc", b->proc);
     if (r >= 0)
-        r = box_root_dev(b, root, nodes, MOUNT_ATTR_RDONLY);
+        r = box_root_dev(b, root, nodes);
     if (r >= 0)
         r = box_root_attach(b, root, "sys", b->sys);
     if (r >= 0)

@@ -1,6 +1,8 @@
 """Races (checklist 4): names swapped under the runtime's hands. III_ESCAPE_CYCLES asks for more of them."""
 import os
 
+import pytest
+
 import harness
 
 IN_MACHINE = harness.BACKEND == "qemu"  # where a volume is a drive that comes and goes: seconds for each
@@ -71,3 +73,16 @@ def test_device_nodes_cannot_be_swapped(client, sandbox):
                                  "rm -f $f 2>/dev/null && [ ! -e $f ] && [ $f != console ] && echo removed $f; done; true")["stdout"]
     assert tried == ""
     assert client.exec(sandbox, "stat -c '%t:%T' /dev/null")["stdout"] == "1:3\n"
+
+
+@pytest.mark.skipif(harness.BACKEND == "docker", reason="the engine makes /dev, which can be written to")
+def test_nothing_is_made_in_the_device_folder(any_server):
+    """What lies there would be in no disk limit; also where the box mounts it itself, without root."""
+    with any_server.client() as client:
+        box = client.create()["id"]
+        made = client.exec(box, "cd /dev; touch x; mkdir y; ln -s / z; mknod p p; rm -f fd stdin; echo > full2; chmod 600 null; mount -o remount,rw /dev; touch x; "
+                                "find . -maxdepth 1 | sort | tr '\\n' ' '; echo; echo written > null; echo shared > shm/f && cat shm/f; test -c ptmx && test -L fd")
+        seen, shared = made["stdout"].split("\n")[:2]
+        assert seen.replace("./", "").split() == [".", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"]
+        assert (shared, made["exitCode"]) == ("shared", 0), made
+        client.ok("DELETE", f"/sandboxes/{box}")
