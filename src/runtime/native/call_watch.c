@@ -69,7 +69,11 @@ static void box_drop(struct watcher *w, struct watched *b)
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
-    (void)close(b->listener); /* takes it out of the epoll set; calls that wait for an answer get ENOSYS */
+    /* Closing alone would leave them in the set while a fork of the launcher, or a message in flight, has a copy: their
+     * next event would be that of a freed box, or of another one in its place. */
+    (void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->listener, NULL); /* not in the set yet: nothing to do */
+    (void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->report, NULL);
+    (void)close(b->listener); /* with the last copy, calls that wait for an answer get ENOSYS */
     (void)close(b->report);
     free(b);
 }

@@ -21,6 +21,7 @@
 
 static struct filter filters[FILTER_PROFILES];
 static struct call_watch watch;
+static int *listener_copy; /* where the next box_start() leaves a copy of its listener; NULL: nowhere */
 
 struct fake_box {
     pid_t pid;
@@ -55,7 +56,7 @@ static bool box_start(struct fake_box *b, enum filter_profile profile)
         memcpy(insns, filters[profile].insn, filters[profile].count * sizeof(*insns));
         struct sock_fprog prog = { .len = (unsigned short)watched_filter(insns, filters[profile].count),
                                    .filter = insns };
-        (void)close(orders[0]);
+        seqsock_close_all((int[]){ orders[0], pipes[0], pipes[1] }, 3);
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
         struct iovec parts[2] = { { (char[]){ 'x' }, 1 }, { NULL, 0 } };
@@ -69,6 +70,9 @@ static bool box_start(struct fake_box *b, enum filter_profile profile)
     b->reports = pipes[0];
     if (n_fds == 1)
         CHECK_INT(call_watch_add(&watch, profile, listener, pipes[1]), 0);
+    if (listener_copy && n_fds == 1)
+        *listener_copy = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+    listener_copy = NULL;
     seqsock_close_all((int[]){ listener, pipes[1] }, 2);
     return n_fds == 1;
 }
@@ -188,6 +192,76 @@ TEST(without_the_process_a_call_is_still_denied)
     box_stop(&b);
 }
 
+/* Its listener is still open elsewhere, and readable: no event of it may reach the box that has its memory now. A turn
+ * that took one would wait for a call of that box forever, and every other box would lose its answers. */
+TEST(a_box_that_is_gone_has_no_events)
+{
+    struct fake_box gone, other, next;
+    int copy = -1;
+    uint32_t nr = SYS_mount;
+    if (!box_start(&other, FILTER_DEFAULT)) {
+        box_stop(&other);
+        return;
+    }
+    listener_copy = &copy;
+    CHECK(box_start(&gone, FILTER_DEFAULT)); /* no child forked later has its pipe */
+    CHECK_INT(call_of(&gone, SYS_mount), EPERM);
+    (void)close(gone.reports); /* as when the agent is gone */
+    gone.reports = -1;
+    CHECK_INT(call_of(&other, SYS_mount), EPERM);
+    CHECK(box_start(&next, FILTER_DEFAULT));
+    CHECK_INT(call_of(&other, SYS_mount), EPERM);
+    CHECK(write(gone.orders, &nr, sizeof(nr)) == (ssize_t)sizeof(nr));
+    CHECK_INT(poll(&(struct pollfd){ .fd = copy, .events = POLLIN }, 1, -1), 1);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(call_of(&other, SYS_bpf), EPERM);
+    CHECK_INT(call_of(&next, SYS_bpf), EPERM);
+    (void)close(copy);
+    box_stop(&gone); /* its call waits until then: another process has the copy, too */
+    box_stop(&next);
+    box_stop(&other);
+}
+
+/* Ends and calls arrive in the same turns: nobody's call is lost, and the process lives. */
+TEST(boxes_that_end_together_take_nobody_along)
+{
+    enum { MANY = 24 };
+    struct fake_box stays, many[MANY];
+    uint32_t nr = SYS_mount;
+    if (!box_start(&stays, FILTER_DEFAULT)) {
+        box_stop(&stays);
+        return;
+    }
+    pid_t pid = watch.pid;
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < MANY; i++)
+            CHECK(box_start(&many[i], FILTER_DEFAULT));
+        CHECK_INT(call_of(&many[MANY - 1], SYS_bpf), EPERM); /* it has them all */
+        CHECK_INT(kill(watch.pid, SIGSTOP), 0);              /* so that what follows is one turn */
+        for (int i = 0; i < MANY; i++) {
+            CHECK(write(many[i].orders, &nr, sizeof(nr)) == (ssize_t)sizeof(nr));
+            if (i % 2)
+                (void)kill(many[i].pid, SIGKILL);
+        }
+        CHECK(write(stays.orders, &nr, sizeof(nr)) == (ssize_t)sizeof(nr));
+        for (int i = 1; i < MANY; i += 2)
+            box_stop(&many[i]);
+        CHECK_INT(kill(watch.pid, SIGCONT), 0);
+        for (int i = 0; i < MANY; i += 2) {
+            uint32_t got = 0;
+            CHECK(read(many[i].orders, &got, sizeof(got)) == (ssize_t)sizeof(got));
+            CHECK_INT(got, EPERM);
+            box_stop(&many[i]);
+        }
+        uint32_t got = 0;
+        CHECK(read(stays.orders, &got, sizeof(got)) == (ssize_t)sizeof(got));
+        CHECK_INT(got, EPERM);
+    }
+    CHECK_INT(watch.pid, pid);
+    CHECK_INT(waitpid(pid, NULL, WNOHANG), 0);
+    box_stop(&stays);
+}
+
 TEST(it_exits_with_the_last_box_and_not_before)
 {
     struct fake_box b;
@@ -217,6 +291,8 @@ int main(void)
     RUN(a_flood_is_few_lines_and_every_call_is_answered);
     RUN(lines_that_do_not_fit_are_counted);
     RUN(without_the_process_a_call_is_still_denied);
+    RUN(a_box_that_is_gone_has_no_events);
+    RUN(boxes_that_end_together_take_nobody_along);
     RUN(it_exits_with_the_last_box_and_not_before);
     for (int i = 0; i < FILTER_PROFILES; i++)
         filter_done(&filters[i]);
