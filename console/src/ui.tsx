@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { link, reasonOf } from "./api.js";
+import { visible } from "./format.js";
 import { signal, useSignal } from "./signal.js";
 
 // --- data ---
@@ -91,8 +92,8 @@ export function Messages(): JSX.Element {
       {useSignal(messages).map((message) => (
         <div key={message.id} class={`message ${message.kind}`}>
           <span>
-            {message.text}
-            {message.fix && <small> {message.fix}</small>}
+            {visible(message.text)}
+            {message.fix && <small> {visible(message.fix)}</small>}
           </span>
           <button class="quiet" aria-label="Dismiss" onClick={() => dismiss(message.id)}>
             ×
@@ -183,8 +184,8 @@ export function Failure(props: { error: unknown; retry?: () => void }): JSX.Elem
   const { text, fix } = reasonOf(props.error);
   return (
     <div class="failure" role="alert">
-      <strong>{text}</strong>
-      {fix && <span>{fix}</span>}
+      <strong>{visible(text)}</strong>
+      {fix && <span>{visible(fix)}</span>}
       {props.retry && <button onClick={props.retry}>Try again</button>}
     </div>
   );
@@ -338,7 +339,7 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
               <tr key={key} aria-rowindex={from + i + 1} class={selected?.has(key) ? "selected" : ""} onDblClick={() => props.onOpen?.(row)}>
                 {onSelect && (
                   <td class="narrow">
-                    <input type="checkbox" aria-label={`Select ${key}`} checked={selected?.has(key)} onChange={() => toggle(key)} />
+                    <input type="checkbox" aria-label={`Select ${visible(key)}`} checked={selected?.has(key)} onChange={() => toggle(key)} />
                   </td>
                 )}
                 {columns.map((column) => (

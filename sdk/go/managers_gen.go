@@ -588,6 +588,11 @@ func (m *QueueManager) Submit(ctx context.Context, command Command, options *Que
 	return m.api.QueueSubmit(ctx, m.id, command, options)
 }
 
+// List: Queued commands of a sandbox, oldest first, with those that have finished.
+func (m *QueueManager) List(ctx context.Context, options *QueueListOptions) (*QueueJobPage, error) {
+	return m.api.QueueList(ctx, m.id, options)
+}
+
 // Status: State of a queued command.
 func (m *QueueManager) Status(ctx context.Context, jobID string) (*QueueJobInfo, error) {
 	return m.api.QueueStatus(ctx, jobID)

@@ -35,6 +35,7 @@ var Operations = []string{
 	"exec_input",
 	"exec_signal",
 	"queue_submit",
+	"queue_list",
 	"queue_status",
 	"queue_cancel",
 	"queue_retry",
@@ -409,6 +410,14 @@ func (a *API) QueueSubmit(ctx context.Context, id string, command Command, optio
 	c.set("command", command)
 	c.setAll(options)
 	return ask[*QueueJobInfo](ctx, a.client, c)
+}
+
+// QueueList: Queued commands of a sandbox, oldest first, with those that have finished.
+func (a *API) QueueList(ctx context.Context, id string, options *QueueListOptions) (*QueueJobPage, error) {
+	c := newCall("GET", "/sandbox/sandboxes/{id}/exec/queue", id)
+	c.safe = true
+	c.setAll(options)
+	return ask[*QueueJobPage](ctx, a.client, c)
 }
 
 // QueueStatus: State of a queued command.

@@ -909,13 +909,14 @@ type Backend struct {
 	Lacks map[string]string `json:"lacks"`
 }
 
-// GlobalMetrics: Counters of the server.
+// GlobalMetrics: Counters of the server; statuses: how many sandboxes there are of each status.
 type GlobalMetrics struct {
 	ActiveSandboxes int64              `json:"activeSandboxes"`
 	TotalCreated    int64              `json:"totalCreated"`
 	TotalKilled     int64              `json:"totalKilled"`
 	TotalExpired    int64              `json:"totalExpired"`
 	UptimeSeconds   int64              `json:"uptimeSeconds"`
+	Statuses        map[string]int64   `json:"statuses"`
 	Backends        []Backend          `json:"backends"`
 	Usage           map[string]float64 `json:"usage"`
 	Quota           map[string]float64 `json:"quota"`
@@ -997,7 +998,9 @@ type ObservabilityMetrics struct {
 	TotalRequests   int64            `json:"totalRequests"`
 	TotalErrors     int64            `json:"totalErrors"`
 	AvgDuration     float64          `json:"avgDuration"`
+	P50Duration     *float64         `json:"p50Duration,omitempty"`
 	P95Duration     float64          `json:"p95Duration"`
+	P99Duration     *float64         `json:"p99Duration,omitempty"`
 	ActiveSandboxes int64            `json:"activeSandboxes"`
 	FunctionCounts  map[string]int64 `json:"functionCounts"`
 	// Fields of the request that were ignored or changed, and why
@@ -1096,13 +1099,22 @@ type EgressRule struct {
 	Ports  []json.RawMessage `json:"ports"`
 }
 
-// EgressPolicy: What a sandbox may connect to; active: it has egress; connections: open connections.
+// EgressFlow: An open connection of a sandbox to the outside; name: a name that it looked up and that has this address.
+type EgressFlow struct {
+	Address  string `json:"address"`
+	Port     int64  `json:"port"`
+	Name     string `json:"name,omitempty"`
+	OpenedAt int64  `json:"openedAt"`
+}
+
+// EgressPolicy: What a sandbox may connect to; active: it has egress; connections: how many are open; flows: up to 100 of them.
 type EgressPolicy struct {
 	// One of: allow, deny
 	Default     string       `json:"default"`
 	Rules       []EgressRule `json:"rules"`
 	Active      bool         `json:"active"`
 	Connections int64        `json:"connections"`
+	Flows       []EgressFlow `json:"flows"`
 	// Fields of the request that were ignored or changed, and why
 	Warnings []string `json:"warnings"`
 }
@@ -1539,6 +1551,16 @@ type QueueSubmitOptions struct {
 	Timeout *int64 `json:"timeout,omitempty"`
 	// The same call with the same key is carried out once; with it a call is tried again when the connection fails
 	IdempotencyKey string `json:"-" in:"key"`
+}
+
+// QueueListOptions: optional fields of [API.QueueList].
+type QueueListOptions struct {
+	// Which: pending, running, completed, failed, cancelled, all
+	Status string `json:"status,omitempty" in:"query"`
+	// At most this many
+	Limit *int64 `json:"limit,omitempty" in:"query"`
+	// Skip this many
+	Offset *int64 `json:"offset,omitempty" in:"query"`
 }
 
 // QueueDLQOptions: optional fields of [API.QueueDLQ].

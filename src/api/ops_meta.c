@@ -59,6 +59,21 @@ static json_t *backends_json(const struct manager *m)
     return all;
 }
 
+/* How many sandboxes of each status the caller sees; those without any are left out. */
+static json_t *statuses_json(struct call *c)
+{
+    json_int_t n[SANDBOX_STATUSES] = { 0 };
+    json_t *j = json_object();
+    for (struct map_iter it = map_iter(call_manager(c)->sandboxes); map_next(&it);) {
+        const struct sandbox *s = it.value;
+        n[s->status] += tenant_sees_of(call_by(c), s->tenant, s->id);
+    }
+    for (int i = 0; i < SANDBOX_STATUSES; i++)
+        if (n[i])
+            (void)json_object_set_new(j, sandbox_status_name((enum sandbox_status)i), json_integer(n[i]));
+    return j;
+}
+
 void api_metrics_global(struct call *c)
 {
     struct manager *m = call_manager(c);
@@ -69,6 +84,7 @@ void api_metrics_global(struct call *c)
     json_t *body = json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)handlers_active(c),
                              "totalCreated", created, "totalKilled", killed, "totalExpired", expired, "uptimeSeconds",
                              (json_int_t)((clock_mono_us() - m->started_us) / 1000000));
+    (void)json_object_set_new(body, "statuses", statuses_json(c));
     (void)json_object_set_new(body, "backends", backends_json(m));
     if (view) {
         (void)json_object_set_new(body, "usage", tenant_usage_json(m, view));

@@ -1,4 +1,6 @@
 /* Handlers of queued commands. */
+#include <string.h>
+
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/limits.h"
@@ -39,10 +41,25 @@ void api_queue_retry(struct call *c)
     handlers_reply(c, queue_retry(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
 }
 
+void api_queue_list(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const struct sandbox *s = handlers_sandbox(c);
+    const char *status = call_str(c, "status", "all");
+    if (!s)
+        return;
+    const struct queue_filter f = { .sandbox_id = s->id,
+                                    .status = strcmp(status, "all") != 0 ? status : NULL,
+                                    .limit = call_int(c, "limit", LIMIT_DEFAULT(ENTRIES)),
+                                    .offset = call_int(c, "offset", 0) };
+    handlers_reply(c, queue_page(call_manager(c)->queue, &f, &err), &err);
+}
+
 void api_queue_dlq(struct call *c)
 {
     struct err err = ERR_INIT;
-    handlers_reply(
-        c, queue_dead(call_manager(c)->queue, call_by(c), call_int(c, "limit", 50), call_int(c, "offset", 0), &err),
-        &err);
+    const struct queue_filter f = {
+        .by = call_by(c), .status = "failed", .limit = call_int(c, "limit", 50), .offset = call_int(c, "offset", 0)
+    };
+    handlers_reply(c, queue_page(call_manager(c)->queue, &f, &err), &err);
 }

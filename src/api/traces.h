@@ -23,7 +23,8 @@ struct traces_query {
 };
 /* Each returns a new value, or NULL with err when the store cannot be read. */
 json_t *traces_page(struct traces *t, const struct traces_query *q, struct err *err); /* {traces, total} */
-/* {totalRequests, totalErrors, avgDuration, p95Duration, functionCounts} */
+/* {totalRequests, totalErrors, avgDuration, p50Duration, p95Duration, p99Duration,
+ * functionCounts} */
 json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err); /* tenant NULL: all */
 /* Deletes those strictly older than a time; how many, or negative. */
 int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err);

@@ -27,7 +27,7 @@ def home():
 @pytest.fixture(scope="module")
 def own():
     """A server of these tests alone: they count its sandboxes."""
-    with harness.Server() as server:
+    with harness.Server(env={"III_METRICS_INTERVAL": "*/2 * * * * *"}) as server:
         if harness.raw(server.port, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 404"):
             pytest.skip("this build has no console: its npm packages were not to be had, or -Dconsole=false")
         yield server
@@ -71,6 +71,18 @@ def test_a_tour(home, own):
     run(home, "tour", own)
 
 
+@pytest.mark.needs("egress", "snapshot")
+def test_what_is_around_a_sandbox(home, own):
+    with own.client() as client:
+        box = client.ok("POST", "/sandboxes", {"image": "python", "network": True})["id"]
+        client.ok("POST", f"/sandboxes/{box}/files/write", {"path": "poem.txt", "content": "roses are red\n"})
+        client.ok("POST", f"/sandboxes/{box}/snapshots", {"name": "before"})
+        client.ok("POST", f"/sandboxes/{box}/files/write", {"path": "poem.txt", "content": "roses are blue\u202e\n"})
+        run(home, "around", own, box)
+        assert client.ok("GET", "/sandboxes")["total"] == 1, "what the comparison made is gone"
+        client.ok("DELETE", f"/sandboxes/{box}")
+
+
 def test_every_screen(home, own, tmp_path):
     with own.client() as client:
         box = client.ok("POST", "/sandboxes", {"image": "python", "name": "fibonacci", "metadata": {"team": "docs"}})["id"]
@@ -93,10 +105,13 @@ def test_a_hostile_sandbox_runs_no_script(home, own):
 
 def test_roles_and_tenants(home):
     with harness.Server(env={"III_AUTH_TOKEN": "console-admin"}) as server, server.client(token="console-admin") as admin:
-        user = admin.ok("POST", "/tokens", {"name": "u", "role": "user", "tenant": "t1"})["secret"]
+        user = admin.ok("POST", "/tokens", {"name": "u", "role": "user", "tenant": "t1", "quota": {"sandboxes": 3}})["secret"]
         reader = admin.ok("POST", "/tokens", {"name": "r", "role": "read-only", "tenant": "t1"})["secret"]
         admin.ok("POST", "/sandboxes", {"image": "shell"})
+        with server.client(token=user) as one:
+            mine = one.ok("POST", "/sandboxes", {"image": "shell", "name": "mine"})["id"]
         run(home, "roles", server, "console-admin", user, reader)
+        admin.ok("DELETE", f"/sandboxes/{mine}")
 
 
 def test_a_session_needs_cookie_and_proof():

@@ -201,7 +201,7 @@ def is_no(answer):
 
 
 def test_public_addresses_and_names_are_reached(client, networked):
-    assert client.ok("GET", f"/sandboxes/{networked}/egress") == {"default": "allow", "rules": [], "active": True, "connections": 0}
+    assert client.ok("GET", f"/sandboxes/{networked}/egress") == {"default": "allow", "rules": [], "active": True, "connections": 0, "flows": []}
     assert fetch(client, networked, "198.51.100.10") == "hello 198.51.100.10"
     assert fetch(client, networked, "web.test") == "hello 198.51.100.10"
     assert fetch(client, networked, "sub.web.test", 8080) == "hello 198.51.100.11"
@@ -403,7 +403,9 @@ except OSError as e:
     job = client.ok("POST", f"/sandboxes/{networked}/exec/background", {"command": ["python3", "-c", script]})
     output = lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"]
     harness.wait_until(lambda: output() == "open\n", "the connection")
-    assert client.ok("GET", f"/sandboxes/{networked}/egress")["connections"] == 1
+    seen = client.ok("GET", f"/sandboxes/{networked}/egress")
+    assert seen["connections"] == 1 and [(f["address"], f["port"], "name" in f) for f in seen["flows"]] == [("198.51.100.10", 8080, False)]
+    assert seen["flows"][0]["openedAt"] > 0
     policy(client, networked, "allow", {"action": "deny", "cidr": "198.51.100.11"})
     assert client.ok("GET", f"/sandboxes/{networked}/egress")["connections"] == 1
     assert policy(client, networked, "deny")["connections"] == 0

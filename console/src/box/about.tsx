@@ -79,7 +79,7 @@ function Variables({ box }: BoxProps): JSX.Element {
                 <td class="narrow">
                   <button
                     class="quiet"
-                    aria-label={`Delete ${name}`}
+                    aria-label={`Delete ${visible(name)}`}
                     onClick={() => attempt(`${name} is deleted`, () => api.envDelete({ id: box.id, key: name })).then(list.reload)}
                   >
                     ×

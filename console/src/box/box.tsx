@@ -6,10 +6,13 @@ import { useSignal } from "../signal.js";
 import { Copy, Failure, Status, attempt, confirm, useData } from "../ui.js";
 import { About } from "./about.js";
 import { Activity } from "./activity.js";
+import { Alerts } from "./alerts.js";
+import { Egress } from "./egress.js";
 import { Files } from "./files.js";
 import { Notebook } from "./notebook.js";
 import { Ports } from "./ports.js";
 import { Processes } from "./processes.js";
+import { Queue } from "./queue.js";
 import { Snaps } from "./snaps.js";
 import { Terminals } from "./terminals.js";
 
@@ -25,6 +28,9 @@ const TABS: readonly { path: string; name: string; tab: ComponentType<BoxProps>;
   { path: "notebook", name: "Notebook", tab: Notebook, needsLife: true },
   { path: "processes", name: "Processes", tab: Processes, needsLife: true },
   { path: "activity", name: "Events", tab: Activity },
+  { path: "queue", name: "Queue", tab: Queue },
+  { path: "egress", name: "Egress", tab: Egress },
+  { path: "alerts", name: "Alerts", tab: Alerts },
   { path: "ports", name: "Ports", tab: Ports, needsLife: true },
   { path: "snapshots", name: "Snapshots", tab: Snaps },
 ];

@@ -5,10 +5,11 @@ import { json } from "@codemirror/lang-json";
 import { markdown } from "@codemirror/lang-markdown";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, defaultHighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { unifiedMergeView } from "@codemirror/merge";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { withSheets } from "../sheets.js";
-import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, drawSelection, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 
 const LANGUAGES: Readonly<Record<string, () => Extension>> = {
   py: python,
@@ -30,6 +31,8 @@ export interface EditorOptions {
   kind: string;
   label: string;
   readOnly?: boolean;
+  /** What the text is compared with. */
+  original?: string;
   keys?: Readonly<Record<string, () => void>>;
   onChange?: (text: string) => void;
 }
@@ -42,6 +45,7 @@ export function editor(options: EditorOptions): EditorView {
     extensions: [
       keymap.of(own),
       lineNumbers(),
+      highlightSpecialChars({ addSpecialChars: /[\u200c\u200d\u202a-\u202c\u2068]/g }), // shown by name: they change what a line seems to say
       history(),
       drawSelection(),
       indentOnInput(),
@@ -52,6 +56,7 @@ export function editor(options: EditorOptions): EditorView {
       keymap.of([...defaultKeymap, ...searchKeymap, ...historyKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ "aria-label": options.label }),
       EditorState.readOnly.of(options.readOnly ?? false),
+      options.original === undefined ? [] : unifiedMergeView({ original: options.original, mergeControls: false }),
       EditorView.updateListener.of((update) => update.docChanged && options.onChange?.(update.state.doc.toString())),
       language ? language() : [],
     ],

@@ -78,7 +78,7 @@ function Editor(props: { id: string; path: string }): JSX.Element {
           text.current = next;
           setChanged(true);
         };
-        view = editor({ parent: ref.current, text: text.current, kind, label: `Contents of ${props.path}`, keys, onChange });
+        view = editor({ parent: ref.current, text: text.current, kind, label: `Contents of ${visible(props.path)}`, keys, onChange });
       } catch (failure) {
         setError(failure);
       }
@@ -106,6 +106,71 @@ function Editor(props: { id: string; path: string }): JSX.Element {
       <Failure error={error} />
       <div class="editor" ref={ref} />
     </section>
+  );
+}
+
+/** The file as a snapshot has it: read from a sandbox that is made from the snapshot and deleted again. "" when it has none. */
+async function readFromSnapshot(snapshotId: string, path: string): Promise<string> {
+  const copy = await api.snapshotClone({ snapshotId });
+  try {
+    const [found] = await api.fsInfo({ id: copy.id, paths: [path] }).then((all) => (Array.isArray(all) ? all : [all])).catch(() => []);
+    if (!found) return "";
+    if (found.size > EDIT_MAX) throw new Error(`${path} has ${bytes(found.size)} in the snapshot: files up to ${bytes(EDIT_MAX)} can be compared`);
+    return await (await raw(contentPath(copy.id, path))).text();
+  } finally {
+    await api.sandboxKill({ id: copy.id });
+  }
+}
+
+/** What changed in a file since a snapshot. */
+function Changes(props: { id: string; path: string; snapshotId: string }): JSX.Element {
+  const ref = useRef<HTMLDivElement>(null);
+  const [state, setState] = useState<{ error?: unknown; text?: string }>({ text: "Reading the snapshot…" });
+  useEffect(() => {
+    let view: { destroy(): void } | undefined;
+    let isGone = false;
+    void (async () => {
+      try {
+        const now = raw(contentPath(props.id, props.path)).then((response) => response.text());
+        const [text, original, { editor }] = await Promise.all([now, readFromSnapshot(props.snapshotId, props.path), import("./editor.js")]);
+        if (isGone || !ref.current) return;
+        setState({ text: text === original ? "No changes since the snapshot" : "Changes since the snapshot" });
+        const kind = props.path.split(".").at(-1) ?? "";
+        view = editor({ parent: ref.current, text, original, kind, label: `Changes of ${visible(props.path)}`, readOnly: true });
+      } catch (error) {
+        setState({ error });
+      }
+    })();
+    return () => {
+      isGone = true;
+      view?.destroy();
+    };
+  }, [props.id, props.path, props.snapshotId]);
+  return (
+    <section>
+      <Failure error={state.error} />
+      {state.text && <p role="status">{state.text}</p>}
+      <div class="editor" ref={ref} />
+    </section>
+  );
+}
+
+/** Which snapshot the file is compared with, in the URL. */
+function Against({ id, chosen }: { id: string; chosen: string | undefined }): JSX.Element | null {
+  const list = useData((signal) => api.snapshotList({ id }, { signal }), [id]);
+  if (!list.data || list.data.snapshots.length === 0) return null;
+  return (
+    <label class="row">
+      Compare with{" "}
+      <select value={chosen ?? ""} onChange={(e) => setQuery({ against: e.currentTarget.value })}>
+        <option value="">nothing</option>
+        {list.data.snapshots.map((s) => (
+          <option key={s.snapshotId} value={s.snapshotId}>
+            {visible(s.name || s.snapshotId)}, {when(s.createdAt)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -162,10 +227,10 @@ export function Files({ box }: BoxProps): JSX.Element {
       name: "",
       show: (f) => (
         <>
-          <button class="quiet" aria-label={`Download ${f.name}`} onClick={() => attempt("", () => download(box.id, f.path, f.isDirectory))}>
+          <button class="quiet" aria-label={`Download ${visible(f.name)}`} onClick={() => attempt("", () => download(box.id, f.path, f.isDirectory))}>
             ↓
           </button>
-          <button class="quiet" aria-label={`Delete ${f.name}`} onClick={() => remove(f)}>
+          <button class="quiet" aria-label={`Delete ${visible(f.name)}`} onClick={() => remove(f)}>
             ×
           </button>
         </>
@@ -216,7 +281,15 @@ export function Files({ box }: BoxProps): JSX.Element {
           {shown && shown.size > EDIT_MAX ? (
             <Viewer key={open} id={box.id} path={open} size={shown.size} />
           ) : (
-            list.data && <Editor key={open} id={box.id} path={open} />
+            list.data && (
+              <>
+                <Against id={box.id} chosen={query.against} />
+                {query.against && <Changes key={`${open} ${query.against}`} id={box.id} path={open} snapshotId={query.against} />}
+                <div hidden={Boolean(query.against)}>
+                  <Editor key={open} id={box.id} path={open} />
+                </div>
+              </>
+            )
           )}
         </section>
       )}

@@ -4,6 +4,12 @@ import { api, type Image } from "../api.js";
 import { bytes, visible, when } from "../format.js";
 import { Empty, Failure, Table, attempt, confirm, useData, type Column } from "../ui.js";
 
+/** Names that share an id share its layers. */
+function diskUse(images: readonly Image[]): string {
+  const sizes = new Map(images.filter(({ source }) => source !== "host").map(({ id, size }) => [id, size]));
+  return `${sizes.size} images take ${bytes([...sizes.values()].reduce((sum, size) => sum + size, 0))} of the server's disk; layers that several share are counted for each.`;
+}
+
 export function Images(): JSX.Element {
   const list = useData((signal) => api.imageList({ signal }), [], 10_000);
   const [name, setName] = useState("");
@@ -37,7 +43,7 @@ export function Images(): JSX.Element {
       narrow: true,
       show: (i) =>
         i.source !== "host" && (
-          <button class="quiet" aria-label={`Delete ${i.name}`} onClick={() => remove(i)}>
+          <button class="quiet" aria-label={`Delete ${visible(i.name)}`} onClick={() => remove(i)}>
             ×
           </button>
         ),
@@ -59,6 +65,7 @@ export function Images(): JSX.Element {
           <progress value={progress.done} max={progress.total} aria-label="Pull" /> {progress.text}
         </p>
       )}
+      {list.data && <p>{diskUse(list.data.images)}</p>}
       <Failure error={list.error} retry={list.reload} />
       {list.data && (
         <Table

@@ -14,7 +14,7 @@ function Picture({ network, names }: { network: SandboxNetwork; names: ReadonlyM
     return { id, x: size / 2 + Math.cos(angle) * 70, y: size / 2 + Math.sin(angle) * 70 };
   });
   return (
-    <svg viewBox={`0 0 ${size} ${size}`} class="picture" role="img" aria-label={`${network.name}: ${members.length} members reach each other`}>
+    <svg viewBox={`0 0 ${size} ${size}`} class="picture" role="img" aria-label={`${visible(network.name)}: ${members.length} members reach each other`}>
       {spots.flatMap((a, i) => spots.slice(i + 1).map((b) => <line key={`${a.id}${b.id}`} x1={a.x} y1={a.y} x2={b.x} y2={b.y} />))}
       {spots.map(({ id, x, y }) => (
         <g key={id}>
@@ -55,7 +55,7 @@ function Card(props: { network: SandboxNetwork; names: ReadonlyMap<string, strin
         ))}
       </ul>
       <div class="row">
-        <select aria-label={`Sandbox for ${network.name}`} value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
+        <select aria-label={`Sandbox for ${visible(network.name)}`} value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
           <option value="">choose a sandbox</option>
           {others.map(([id, name]) => (
             <option key={id} value={id}>

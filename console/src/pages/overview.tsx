@@ -10,11 +10,14 @@ const KEEP = 120;
 
 interface Sample {
   readonly time: number;
-  readonly sandboxes: number;
+  readonly statuses: Readonly<Record<string, number>>;
   readonly creates: number;
   readonly execs: number;
+  readonly p50: number;
   readonly p95: number;
+  readonly p99: number;
 }
+const STATUSES = ["running", "paused", "stopped", "hibernated"] as const;
 
 const EXECS = ["cmd::run", "cmd::run-stream", "sandbox::exec", "interp::context-execute"];
 
@@ -31,10 +34,12 @@ function useSamples(): { samples: readonly Sample[]; error: unknown } {
       const rate = (now: number, before: number): number => Math.round(Math.max(0, (now - before) / seconds) * 10) / 10;
       const sample = {
         time: at / 1000,
-        sandboxes: global.activeSandboxes,
+        statuses: global.statuses ?? { running: global.activeSandboxes },
         creates: last ? rate(global.totalCreated, last.creates) : 0,
         execs: last ? rate(execs, last.execs) : 0,
-        p95: Math.round((calls?.p95Duration ?? 0) * 10) / 10,
+        p50: calls?.p50Duration ?? 0,
+        p95: calls?.p95Duration ?? 0,
+        p99: calls?.p99Duration ?? 0,
       };
       kept.current = { last: { at, creates: global.totalCreated, execs }, samples: [...samples.slice(1 - KEEP), sample] };
       return global;
@@ -104,7 +109,20 @@ export function Overview(): JSX.Element {
           {global.data && (
             <Facts
               rows={[
-                ["Sandboxes now", global.data.activeSandboxes],
+                [
+                  "Sandboxes now",
+                  <>
+                    {global.data.activeSandboxes}
+                    {Object.entries(global.data.statuses ?? {}).map(([name, n]) => (
+                      <>
+                        {", "}
+                        <a href={href(["sandboxes"], { q: name })}>
+                          {n} {name}
+                        </a>
+                      </>
+                    ))}
+                  </>,
+                ],
                 ["Created", global.data.totalCreated],
                 ["Killed", global.data.totalKilled],
                 ["Expired", global.data.totalExpired],
@@ -115,7 +133,7 @@ export function Overview(): JSX.Element {
           )}
         </section>
         <section class="card">
-          <Plot title="Sandboxes" times={times} lines={[{ name: "live", values: samples.map((s) => s.sandboxes) }]} />
+          <Plot title="Sandboxes" times={times} lines={STATUSES.map((name) => ({ name, values: samples.map((s) => s.statuses[name] ?? 0) }))} />
         </section>
         <section class="card">
           <Plot
@@ -128,7 +146,7 @@ export function Overview(): JSX.Element {
           />
         </section>
         <section class="card">
-          <Plot title="Time of calls, p95" unit=" ms" times={times} lines={[{ name: "p95", values: samples.map((s) => s.p95) }]} />
+          <Plot title="Time of calls" unit=" ms" times={times} lines={(["p50", "p95", "p99"] as const).map((name) => ({ name, values: samples.map((s) => s[name]) }))} />
         </section>
         <Recent />
       </div>

@@ -33,7 +33,7 @@ export function SnapshotTable(props: { rows: readonly SnapshotInfo[]; onChange()
           <button class="quiet" onClick={() => restore(s)}>
             restore
           </button>
-          <button class="quiet" aria-label={`Delete ${s.name || s.snapshotId}`} onClick={() => remove(s)}>
+          <button class="quiet" aria-label={`Delete ${visible(s.name || s.snapshotId)}`} onClick={() => remove(s)}>
             ×
           </button>
         </>

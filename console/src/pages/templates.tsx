@@ -58,7 +58,7 @@ export function Templates(): JSX.Element {
             create a sandbox
           </button>
           {!t.builtin && (
-            <button class="quiet" aria-label={`Delete ${t.name}`} onClick={() => remove(t)}>
+            <button class="quiet" aria-label={`Delete ${visible(t.name)}`} onClick={() => remove(t)}>
               ×
             </button>
           )}

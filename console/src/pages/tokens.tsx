@@ -2,6 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { api, type Token } from "../api.js";
 import { visible, when } from "../format.js";
+import { route, setQuery } from "../route.js";
+import { useSignal } from "../signal.js";
 import { Copy, Dialog, Empty, Failure, Field, Table, attempt, confirm, useData, type Column } from "../ui.js";
 
 const ROLES = ["user", "read-only", "admin"] as const;
@@ -62,6 +64,7 @@ function Make(props: { onClose(): void }): JSX.Element {
 export function Tokens(): JSX.Element {
   const list = useData((signal) => api.tokenList({ signal }), [], 10_000);
   const [isMaking, setMaking] = useState(false);
+  const { query } = useSignal(route);
   const revoke = async (token: Token): Promise<void> => {
     if (!(await confirm(`Revoke ${visible(token.name)}?`, "Whoever uses it is locked out at once.", "Revoke"))) return;
     await attempt("revoked", () => api.tokenRevoke({ tokenId: token.id }));
@@ -81,7 +84,7 @@ export function Tokens(): JSX.Element {
         t.revoked ? (
           "revoked"
         ) : (
-          <button class="quiet" onClick={() => revoke(t)} aria-label={`Revoke ${t.name}`}>
+          <button class="quiet" onClick={() => revoke(t)} aria-label={`Revoke ${visible(t.name)}`}>
             revoke
           </button>
         ),
@@ -91,6 +94,7 @@ export function Tokens(): JSX.Element {
     <>
       <header class="page">
         <h1>Tokens</h1>
+        <input type="search" aria-label="Filter" placeholder="Filter by name or tenant" value={query.q ?? ""} onInput={(e) => setQuery({ q: e.currentTarget.value })} />
         <button class="primary" onClick={() => setMaking(true)}>
           New token
         </button>
@@ -99,7 +103,7 @@ export function Tokens(): JSX.Element {
       {list.data && (
         <Table
           label="Tokens"
-          rows={list.data.tokens}
+          rows={list.data.tokens.filter(({ name, tenant }) => !query.q || `${name} ${tenant}`.includes(query.q))}
           columns={columns}
           keyOf={(t) => t.id}
           empty={

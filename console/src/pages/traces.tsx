@@ -5,6 +5,19 @@ import { href, route, setQuery } from "../route.js";
 import { useSignal } from "../signal.js";
 import { Empty, Failure, Table, useData, type Column } from "../ui.js";
 
+const SPAN_MS = 60_000;
+
+/** When a call began and how long it took, on the same axis as the others around it. */
+function Fall(props: { start: number; part: number; isError: boolean }): JSX.Element | null {
+  if (props.start + props.part < 0) return null;
+  const x = Math.max(0, props.start) * 100;
+  return (
+    <svg class="fall" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class={props.isError ? "error" : ""} x={Math.min(x, 99)} y={1} width={Math.max(1, Math.min(props.part * 100, 100 - x))} height={8} />
+    </svg>
+  );
+}
+
 export function Traces(): JSX.Element {
   const { query } = useSignal(route);
   const page = useData(
@@ -13,7 +26,9 @@ export function Traces(): JSX.Element {
     5000,
   );
   const rows = page.data?.traces ?? [];
-  const longest = Math.max(1, ...rows.map(({ duration }) => duration));
+  const window = rows.filter((t) => t.timestamp >= (rows[0]?.timestamp ?? 0) - SPAN_MS); // what one picture can show
+  const from = Math.min(...window.map((t) => t.timestamp - t.duration));
+  const whole = Math.max(1, (rows[0]?.timestamp ?? 0) - from);
   const columns: readonly Column<TraceRecord>[] = [
     { name: "Time", sort: (t) => t.timestamp, show: (t) => clock(t.timestamp), narrow: true },
     {
@@ -32,7 +47,7 @@ export function Traces(): JSX.Element {
       sort: (t) => t.duration,
       show: (t) => (
         <>
-          <meter min={0} max={longest} value={t.duration} aria-label={`${t.duration} ms`} /> {t.duration} ms
+          <Fall start={(t.timestamp - t.duration - from) / whole} part={t.duration / whole} isError={t.status === "error"} /> {t.duration} ms
         </>
       ),
     },

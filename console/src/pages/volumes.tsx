@@ -71,7 +71,7 @@ export function Volumes(): JSX.Element {
               attach
             </button>
           )}
-          <button class="quiet" aria-label={`Delete ${v.name}`} onClick={() => remove(v)}>
+          <button class="quiet" aria-label={`Delete ${visible(v.name)}`} onClick={() => remove(v)}>
             ×
           </button>
         </>

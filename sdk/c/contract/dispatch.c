@@ -288,6 +288,16 @@ static int do_queue_submit(struct args *a)
     return e;
 }
 
+static int do_queue_list(struct args *a)
+{
+    struct iii_queue_job_page *ret = NULL;
+    struct iii_queue_list_options options = {0};
+    args_options(a, &iii_type_queue_list_options, &options);
+    int e = iii_queue_list(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_queue_job_page, ret);
+    return e;
+}
+
 static int do_queue_status(struct args *a)
 {
     struct iii_queue_job_info *ret = NULL;
@@ -1427,6 +1437,7 @@ const struct dispatch dispatch_table[] = {
     {"exec_input", false, do_exec_input},
     {"exec_signal", false, do_exec_signal},
     {"queue_submit", false, do_queue_submit},
+    {"queue_list", false, do_queue_list},
     {"queue_status", false, do_queue_status},
     {"queue_cancel", false, do_queue_cancel},
     {"queue_retry", false, do_queue_retry},

@@ -1332,13 +1332,15 @@ struct iii_backend {
     size_t lacks_count;
 };
 
-/* Counters of the server */
+/* Counters of the server; statuses: how many sandboxes there are of each status */
 struct iii_global_metrics {
     int64_t active_sandboxes;
     int64_t total_created;
     int64_t total_killed;
     int64_t total_expired;
     int64_t uptime_seconds;
+    const struct iii_count *statuses;
+    size_t statuses_count;
     const struct iii_backend *backends;
     size_t backends_count;
     const struct iii_amount *usage;
@@ -1451,7 +1453,9 @@ struct iii_observability_metrics {
     int64_t total_requests;
     int64_t total_errors;
     double avg_duration;
+    const double *p50_duration;
     double p95_duration;
+    const double *p99_duration;
     int64_t active_sandboxes;
     const struct iii_count *function_counts;
     size_t function_counts_count;
@@ -1580,7 +1584,17 @@ struct iii_egress_rule {
     const char *ports;
 };
 
-/* What a sandbox may connect to; active: it has egress; connections: open connections */
+/* An open connection of a sandbox to the outside; name: a name that it looked up and that has this address */
+struct iii_egress_flow {
+    const char *address;
+    size_t address_len;
+    int64_t port;
+    const char *name;
+    size_t name_len;
+    int64_t opened_at;
+};
+
+/* What a sandbox may connect to; active: it has egress; connections: how many are open; flows: up to 100 of them */
 struct iii_egress_policy {
     /* One of: allow, deny */
     const char *default_;
@@ -1589,6 +1603,8 @@ struct iii_egress_policy {
     size_t rules_count;
     bool active;
     int64_t connections;
+    const struct iii_egress_flow *flows;
+    size_t flows_count;
     /* Fields of the request that were ignored or changed, and why */
     const char *const *warnings;
     size_t warnings_count;
@@ -2121,6 +2137,17 @@ struct iii_queue_submit_options {
     const int64_t *timeout;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
+};
+
+/* Optional fields of iii_queue_list() */
+struct iii_queue_list_options {
+    /* Which: pending, running, completed, failed, cancelled, all */
+    const char *status;
+    size_t status_len;
+    /* At most this many */
+    const int64_t *limit;
+    /* Skip this many */
+    const int64_t *offset;
 };
 
 /* Optional fields of iii_queue_dlq() */
@@ -2959,6 +2986,9 @@ III_API int iii_exec_signal(iii_client *client, const char *exec_id, const struc
 III_API int iii_queue_submit(const iii_sandbox *sandbox, struct iii_command command,
                              const struct iii_queue_submit_options *options, struct iii_queue_job_info **ret,
                              struct iii_error *err);
+/* Queued commands of a sandbox, oldest first, with those that have finished */
+III_API int iii_queue_list(const iii_sandbox *sandbox, const struct iii_queue_list_options *options,
+                           struct iii_queue_job_page **ret, struct iii_error *err);
 /* State of a queued command */
 III_API int iii_queue_status(iii_client *client, const char *job_id, struct iii_queue_job_info **ret,
                              struct iii_error *err);

@@ -70,6 +70,8 @@ func call(ctx context.Context, c *sandbox.Client, name string, a args) (any, err
 		return c.Handle("").Durable.Signal(ctx, get[string](a, "execId"), optional[string](a, "signal"))
 	case "queue_submit":
 		return box(c, a).Queue.Submit(ctx, get[sandbox.Command](a, "command"), options[sandbox.QueueSubmitOptions](a))
+	case "queue_list":
+		return box(c, a).Queue.List(ctx, options[sandbox.QueueListOptions](a))
 	case "queue_status":
 		return c.Handle("").Queue.Status(ctx, get[string](a, "jobId"))
 	case "queue_cancel":

@@ -40,6 +40,7 @@ pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Value> {
         "exec_input" => value(JobManager::of(api, "").input(&arg::<String>(args, "execId")?, options(args)?).await?)?,
         "exec_signal" => value(JobManager::of(api, "").signal(&arg::<String>(args, "execId")?, arg::<Option<String>>(args, "signal")?.as_deref()).await?)?,
         "queue_submit" => value(QueueManager::of(api, &id(args)?).submit(arg::<Command>(args, "command")?, QueueSubmitOptions { idempotency_key: key(args), ..options(args)? }).await?)?,
+        "queue_list" => value(QueueManager::of(api, &id(args)?).list(arg::<Option<String>>(args, "status")?.as_deref(), arg::<Option<i64>>(args, "limit")?, arg::<Option<i64>>(args, "offset")?).await?)?,
         "queue_status" => value(QueueManager::of(api, "").status(&arg::<String>(args, "jobId")?).await?)?,
         "queue_cancel" => value(QueueManager::of(api, "").cancel(&arg::<String>(args, "jobId")?).await?)?,
         "queue_retry" => value(QueueManager::of(api, "").retry(&arg::<String>(args, "jobId")?).await?)?,

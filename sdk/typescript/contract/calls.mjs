@@ -30,6 +30,7 @@ export const calls = {
   exec_input: (c, a) => box(c, "").durable.input(a.execId, a.data, pick(a, "encoding", "close")),
   exec_signal: (c, a) => box(c, "").durable.signal(a.execId, a.signal),
   queue_submit: (c, a) => box(c, a.id).queue.submit(a.command, pick(a, "maxRetries", "retryOnExit", "timeout")),
+  queue_list: (c, a) => box(c, a.id).queue.list(a.status, a.limit, a.offset),
   queue_status: (c, a) => box(c, "").queue.status(a.jobId),
   queue_cancel: (c, a) => box(c, "").queue.cancel(a.jobId),
   queue_retry: (c, a) => box(c, "").queue.retry(a.jobId),

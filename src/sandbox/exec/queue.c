@@ -522,15 +522,22 @@ const char *queue_owner(const struct queue *q, const char *id, const char **ret_
     return j ? j->tenant : NULL;
 }
 
-json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err)
+static bool is_wanted(const struct job *j, const struct queue_filter *f)
+{
+    return (!f->status || strcmp(state_names[j->state], f->status) == 0) &&
+           (!f->sandbox_id || strcmp(j->sandbox_id, f->sandbox_id) == 0) &&
+           (!f->by || tenant_sees_of(f->by, j->tenant, j->sandbox_id));
+}
+
+json_t *queue_page(struct queue *q, const struct queue_filter *f, struct err *err)
 {
     JSON_OWNED jobs = json_array();
     int64_t total = 0;
     for (struct map_iter it = map_iter(q->jobs); map_next(&it);) {
         struct job *j = it.value;
-        if (j->state != FAILED || !tenant_sees_of(by, j->tenant, j->sandbox_id))
+        if (!is_wanted(j, f))
             continue;
-        if (total >= offset && total - offset < limit) {
+        if (total >= f->offset && total - f->offset < f->limit) {
             JSON_OWNED rec = record_of(j, err);
             if (!rec)
                 return NULL;

@@ -31,8 +31,14 @@ void queue_sandbox_gone(struct queue *q, const char *sandbox_id);
 json_t *queue_submit(struct queue *q, struct sandbox *s, const struct queue_plan *plan, struct err *err);
 json_t *queue_status(struct queue *q, const char *id, struct err *err);
 json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
-/* {jobs, total} of the dead letters, oldest first. */
-json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err);
+struct queue_filter {
+    const struct tenant_by *by; /* who asks; NULL: everybody's */
+    const char *sandbox_id;     /* NULL: of all */
+    const char *status;         /* NULL: any */
+    int64_t limit, offset;
+};
+/* {jobs, total} of those that match, oldest first. */
+json_t *queue_page(struct queue *q, const struct queue_filter *f, struct err *err);
 /* "": no owner; NULL: no such job. ret_sandbox: the one it is for. */
 const char *queue_owner(const struct queue *q, const char *id, const char **ret_sandbox);
 /* A pending or running job (which is killed); ERR_CONFLICT when it is finished. */

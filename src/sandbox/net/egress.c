@@ -19,6 +19,7 @@
 
 #include "base/address.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/pace.h"
 #include "os/own_address.h"
@@ -37,6 +38,7 @@
 #define ACCEPTS_A_TURN 16
 #define NAMES_OF_ONE   16
 #define ADDRESSES_MAX  32
+#define FLOWS_SHOWN    100
 #define ORIGINAL_DST   80 /* SO_ORIGINAL_DST of <linux/netfilter_ipv4.h>, which does not go with <netinet/in.h> */
 #define NO_SUCH_NAME   3
 #define TYPE_AAAA      28
@@ -205,7 +207,8 @@ static void take_connection(struct egress_redirect *o, struct egress_flow **slot
                                      .address = ntohl(to.sin_addr.s_addr),
                                      .port = ntohs(to.sin_port),
                                      .rate = &o->rate,
-                                     .moved = o->s->relayed };
+                                     .moved = o->s->relayed,
+                                     .opened_at = clock_wall_ms() };
     if (is_gateway(&plan)) { /* services of the host that the operator has opened */
         plan.address = INADDR_LOOPBACK;
         plan.refusal = address_ports_have(o->e->m->settings->gateway_ports, plan.port) ? NULL : closed_reply(plan.port);
@@ -465,18 +468,42 @@ int egress_check(const struct sandbox *s, struct err *err)
     return has_egress(s->runtime) ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
 }
 
+/* A name that the sandbox has looked up and that has this address; NULL: none. */
+static const char *name_of(const struct egress_redirect *o, uint32_t address)
+{
+    for (size_t i = 0; i < NAMES_MAX; i++)
+        if (o->names[i].name && o->names[i].address == address)
+            return o->names[i].name;
+    return NULL;
+}
+
+static json_t *flow_json(const struct egress_redirect *o, const struct egress_flow *f)
+{
+    const struct egress_flow_plan *plan = egress_flow_plan(f);
+    struct in_addr in = { .s_addr = htonl(plan->address) };
+    char text[INET_ADDRSTRLEN] = "";
+    (void)inet_ntop(AF_INET, &in, text, sizeof(text));
+    return json_pack("{s:s, s:i, s:s*, s:I}", "address", plan->address == INADDR_LOOPBACK ? EGRESS_GATEWAY : text,
+                     "port", plan->port, "name", name_of(o, plan->address), "openedAt", (json_int_t)plan->opened_at);
+}
+
 json_t *egress_json(struct egress *e, const struct sandbox *s)
 {
     struct egress_policy *own = NULL;
     const struct egress_redirect *o = map_get(e->egress_redirects, s->id);
+    json_t *flows = json_array();
     size_t open = 0;
-    if (!o && egress_policy_new(json_object_get(s->extra, EXTRA), &own, NULL) < 0)
+    if (!o && egress_policy_new(json_object_get(s->extra, EXTRA), &own, NULL) < 0) {
+        json_decref(flows);
         return json_object(); /* what was stored was checked before */
+    }
     json_t *j = json_deep_copy((json_t *)(uintptr_t)egress_policy_json(o ? o->policy : own));
     for (size_t i = 0; o && i < max_flows(e); i++)
-        open += o->flows[i] != NULL;
+        if (o->flows[i] && open++ < FLOWS_SHOWN)
+            (void)json_array_append_new(flows, flow_json(o, o->flows[i]));
     (void)json_object_set_new(j, "active", json_boolean(o != NULL));
     (void)json_object_set_new(j, "connections", json_integer((json_int_t)open));
+    (void)json_object_set_new(j, "flows", flows);
     egress_policy_free(own);
     return j;
 }

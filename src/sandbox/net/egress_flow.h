@@ -20,6 +20,7 @@ struct egress_flow_plan {
     uint16_t port;
     struct egress_flow_rate *rate; /* outlives the flow; NULL: none */
     uint64_t *moved;               /* [2], as in the rate: all bytes so far; outlives the flow */
+    int64_t opened_at;             /* wall clock, ms: for the receiver */
     bool must_name;                /* the client must say whom it wants, and it must be allowed: see egress_flow.c */
     char *refusal; /* nothing is connected: the reply to an HTTP request; others are cut. Taken. Or NULL */
 };

@@ -86,12 +86,74 @@ const scenarios = {
     await page.getByText('No sandboxes yet').waitFor()
   },
 
+  // What runs beside a sandbox: its queue, alerts, egress policy, and a file since a snapshot; and webhooks. argv: a sandbox with network.
+  async around() {
+    const [id] = args
+    allowed = [/status of 400/]
+    const page = await open(`#/sandboxes/${id}/queue`)
+    await page.getByText('Nothing in the queue').waitFor()
+    await page.getByLabel('Command to queue').fill('echo said; exit 3')
+    await page.getByLabel('Retries').fill('0')
+    await page.getByRole('button', { name: 'Queue', exact: true }).click()
+    await page.getByRole('button', { name: 'dead letters' }).click()
+    await page.getByRole('button', { name: 'echo said; exit 3' }).click()
+    await page.locator('.card pre', { hasText: 'said' }).waitFor()
+    assert.match(page.url(), /view=failed.*job=job_/)
+    await page.getByRole('button', { name: /^Try job_\w+ again$/ }).waitFor()
+    await go(page, `#/sandboxes/${id}/alerts`)
+    await page.getByText('No alerts', { exact: true }).waitFor()
+    await page.getByLabel('Metric').selectOption('pids')
+    await page.getByLabel('Threshold').fill('1')
+    await page.getByRole('button', { name: 'Set an alert' }).click()
+    await page.getByRole('region', { name: 'Alerts that fired' }).getByText('notify').first().waitFor()
+    await page.getByRole('button', { name: 'Delete the alert on pids' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No alerts', { exact: true }).waitFor()
+    await go(page, `#/sandboxes/${id}/egress`)
+    await page.getByRole('button', { name: 'Add a rule' }).click()
+    await page.getByLabel('Name or range').fill('*.example.org')
+    await page.getByLabel('Ports').fill('443, 8000-8100')
+    await page.getByLabel('Otherwise').selectOption('deny')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('the policy is saved').waitFor()
+    await page.reload()
+    await page.getByLabel('Name or range').waitFor()
+    assert.equal(await page.getByLabel('Name or range').inputValue(), '*.example.org')
+    assert.equal(await page.getByLabel('Ports').inputValue(), '443 8000-8100')
+    await page.getByText('Nothing was denied').waitFor()
+    await go(page, `#/sandboxes/${id}/files?file=/workspace/poem.txt`)
+    await page.getByLabel('Compare with').selectOption({ index: 1 })
+    await page.getByText('Changes since the snapshot').waitFor()
+    await page.locator('.cm-deletedChunk', { hasText: 'red' }).waitFor()
+    await page.locator('.cm-changedLine', { hasText: 'blue' }).waitFor()
+    // Marks that change what a line seems to say are shown by name.
+    await page.locator('.cm-specialChar[title*="right-to-left override"]').first().waitFor()
+    await go(page, '#/webhooks')
+    await page.getByText('No webhooks').waitFor()
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    await page.getByLabel('URL').fill('ftp://hooks.example/iii')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor() // the server's words
+    await page.getByLabel('URL').fill('https://hooks.example/iii')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByText('whsec_').waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'https://hooks.example/iii' }).click()
+    await page.getByText('Nothing waits').waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('button', { name: 'Enable' }).waitFor()
+    await page.getByRole('region', { name: 'Webhook', exact: true }).getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No webhooks').waitFor()
+  },
+
   // Every screen, light and dark and on a phone: nothing serious for axe. argv: a sandbox, and a folder for the pictures or ''.
   async screens() {
     const [id, folder] = args
     const places = { overview: '#/', sandboxes: '#/sandboxes', create: '#/sandboxes?create=1', sandbox: `#/sandboxes/${id}`, terminal: `#/sandboxes/${id}/terminal`,
       files: `#/sandboxes/${id}/files?file=/workspace/fib.py`, notebook: `#/sandboxes/${id}/notebook`, processes: `#/sandboxes/${id}/processes`, activity: `#/sandboxes/${id}/activity`,
-      ports: `#/sandboxes/${id}/ports`, images: '#/images', snapshots: '#/snapshots', volumes: '#/storage', networks: '#/networks', templates: '#/templates', events: '#/events',
+      queue: `#/sandboxes/${id}/queue`, egress: `#/sandboxes/${id}/egress`, alerts: `#/sandboxes/${id}/alerts`, snaps: `#/sandboxes/${id}/snapshots`,
+      webhooks: '#/webhooks', tenants: '#/tenants', ports: `#/sandboxes/${id}/ports`, images: '#/images', snapshots: '#/snapshots', volumes: '#/storage', networks: '#/networks', templates: '#/templates', events: '#/events',
       traces: '#/traces', tokens: '#/tokens', nowhere: '#/nowhere' }
     const looks = { light: { colorScheme: 'light' }, dark: { colorScheme: 'dark' }, phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } } }
     for (const [look, options] of Object.entries(looks)) {
@@ -145,6 +207,9 @@ const scenarios = {
     await logIn(page, admin)
     await page.getByRole('link', { name: 'Tokens' }).click()
     await page.getByRole('button', { name: 'New token' }).waitFor()
+    await page.getByRole('link', { name: 'Tenants' }).click()
+    await page.getByRole('cell', { name: 't1', exact: true }).waitFor()
+    await page.getByRole('cell', { name: /1 of 3$/ }).waitFor() // sandboxes of its quota
     const cookies = await page.context().cookies()
     assert.deepEqual(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite })), [{ name: 'iii_session', httpOnly: true, sameSite: 'Strict' }])
     // The cookie alone, as another port of this host would get it, opens nothing.
@@ -154,7 +219,7 @@ const scenarios = {
     await page.getByRole('dialog', { name: 'Log in' }).waitFor()
     await logIn(page, user)
     await page.getByRole('link', { name: 'Sandboxes' }).click()
-    await page.getByText('No sandboxes yet').waitFor() // the admin's is of another tenant
+    await page.locator('table[aria-rowcount="1"]').getByRole('link', { name: 'mine' }).waitFor() // the admin's is of another tenant
     assert.equal(await page.getByRole('link', { name: 'Tokens' }).count(), 0)
     await page.getByRole('button', { name: 'log out' }).click()
     await page.getByRole('dialog', { name: 'Log in' }).waitFor()

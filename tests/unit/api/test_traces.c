@@ -129,6 +129,7 @@ TEST(figures)
     CHECK_INT(json_get_int(all, "totalErrors", -1), 1);
     CHECK(json_get_num(all, "avgDuration", -1) == 211.0 / 21);
     CHECK(json_get_num(all, "p95Duration", -1) == 19); /* 1 1 2 … 20: place 19 of 0 to 20 */
+    CHECK(json_get_num(all, "p50Duration", -1) == 10 && json_get_num(all, "p99Duration", -1) == 20);
     CHECK_INT(json_get_int(json_object_get(all, "functionCounts"), "a::x", -1), 15);
     CHECK_INT(json_get_int(json_object_get(all, "functionCounts"), "a::y", -1), 5);
     JSON_OWNED odd = traces_metrics(t, "odd", NULL);

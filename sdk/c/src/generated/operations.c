@@ -270,6 +270,15 @@ int iii_queue_submit(const iii_sandbox *sandbox, struct iii_command command,
     return iii_call_run(&c, &iii_type_queue_job_info, (void **)ret, err);
 }
 
+int iii_queue_list(const iii_sandbox *sandbox, const struct iii_queue_list_options *options,
+                   struct iii_queue_job_page **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/exec/queue", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_queue_list_options, options);
+    return iii_call_run(&c, &iii_type_queue_job_page, (void **)ret, err);
+}
+
 int iii_queue_status(iii_client *client, const char *job_id, struct iii_queue_job_info **ret, struct iii_error *err)
 {
     struct call c = iii_call(client, "GET", CALL_SAFE);

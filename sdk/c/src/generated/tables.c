@@ -842,12 +842,13 @@ static const struct table_field fields_global_metrics[] = {
     {"totalKilled", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, total_killed), 0, NULL},
     {"totalExpired", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, total_expired), 0, NULL},
     {"uptimeSeconds", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, uptime_seconds), 0, NULL},
+    {"statuses", KIND_INTEGER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, statuses), offsetof(struct iii_global_metrics, statuses_count), NULL},
     {"backends", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_global_metrics, backends), offsetof(struct iii_global_metrics, backends_count), &iii_type_backend},
     {"usage", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, usage), offsetof(struct iii_global_metrics, usage_count), NULL},
     {"quota", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, quota), offsetof(struct iii_global_metrics, quota_count), NULL},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_global_metrics, warnings), offsetof(struct iii_global_metrics, warnings_count), NULL},
 };
-const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struct iii_global_metrics), fields_global_metrics, 9, false};
+const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struct iii_global_metrics), fields_global_metrics, 10, false};
 
 static const struct table_field fields_health[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_health, status), offsetof(struct iii_health, status_len), NULL},
@@ -917,12 +918,14 @@ static const struct table_field fields_observability_metrics[] = {
     {"totalRequests", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, total_requests), 0, NULL},
     {"totalErrors", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, total_errors), 0, NULL},
     {"avgDuration", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, avg_duration), 0, NULL},
+    {"p50Duration", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_observability_metrics, p50_duration), 0, NULL},
     {"p95Duration", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, p95_duration), 0, NULL},
+    {"p99Duration", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_observability_metrics, p99_duration), 0, NULL},
     {"activeSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, active_sandboxes), 0, NULL},
     {"functionCounts", KIND_INTEGER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_observability_metrics, function_counts), offsetof(struct iii_observability_metrics, function_counts_count), NULL},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_observability_metrics, warnings), offsetof(struct iii_observability_metrics, warnings_count), NULL},
 };
-const struct table_type iii_type_observability_metrics = {"ObservabilityMetrics", sizeof(struct iii_observability_metrics), fields_observability_metrics, 7, false};
+const struct table_type iii_type_observability_metrics = {"ObservabilityMetrics", sizeof(struct iii_observability_metrics), fields_observability_metrics, 9, false};
 
 static const struct table_field fields_cleared[] = {
     {"cleared", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_cleared, cleared), 0, NULL},
@@ -1005,14 +1008,23 @@ static const struct table_field fields_egress_rule[] = {
 };
 const struct table_type iii_type_egress_rule = {"EgressRule", sizeof(struct iii_egress_rule), fields_egress_rule, 4, false};
 
+static const struct table_field fields_egress_flow[] = {
+    {"address", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_flow, address), offsetof(struct iii_egress_flow, address_len), NULL},
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_flow, port), 0, NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_flow, name), offsetof(struct iii_egress_flow, name_len), NULL},
+    {"openedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_flow, opened_at), 0, NULL},
+};
+const struct table_type iii_type_egress_flow = {"EgressFlow", sizeof(struct iii_egress_flow), fields_egress_flow, 4, false};
+
 static const struct table_field fields_egress_policy[] = {
     {"default", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, default_), offsetof(struct iii_egress_policy, default_len), NULL},
     {"rules", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_egress_policy, rules), offsetof(struct iii_egress_policy, rules_count), &iii_type_egress_rule},
     {"active", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, active), 0, NULL},
     {"connections", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, connections), 0, NULL},
+    {"flows", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_egress_policy, flows), offsetof(struct iii_egress_policy, flows_count), &iii_type_egress_flow},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_egress_policy, warnings), offsetof(struct iii_egress_policy, warnings_count), NULL},
 };
-const struct table_type iii_type_egress_policy = {"EgressPolicy", sizeof(struct iii_egress_policy), fields_egress_policy, 5, false};
+const struct table_type iii_type_egress_policy = {"EgressPolicy", sizeof(struct iii_egress_policy), fields_egress_policy, 6, false};
 
 static const struct table_field fields_sandbox_volume[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, id), offsetof(struct iii_sandbox_volume, id_len), NULL},
@@ -1314,6 +1326,13 @@ static const struct table_field fields_queue_submit_options[] = {
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, timeout), 0, NULL},
 };
 const struct table_type iii_type_queue_submit_options = {"queue_submit_options", sizeof(struct iii_queue_submit_options), fields_queue_submit_options, 3, false};
+
+static const struct table_field fields_queue_list_options[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_list_options, status), offsetof(struct iii_queue_list_options, status_len), NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_list_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_list_options, offset), 0, NULL},
+};
+const struct table_type iii_type_queue_list_options = {"queue_list_options", sizeof(struct iii_queue_list_options), fields_queue_list_options, 3, false};
 
 static const struct table_field fields_queue_dlq_options[] = {
     {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_dlq_options, limit), 0, NULL},

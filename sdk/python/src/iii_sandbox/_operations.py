@@ -321,6 +321,17 @@ QUEUE_SUBMIT = Operation(
     safe=False,
     idempotency_key=True,
 )
+QUEUE_LIST = Operation(
+    name="queue_list",
+    method="GET",
+    path="/sandbox/sandboxes/{id}/exec/queue",
+    query=("status", "limit", "offset"),
+    body=(),
+    stream="never",
+    long=False,
+    safe=True,
+    idempotency_key=False,
+)
 QUEUE_STATUS = Operation(
     name="queue_status",
     method="GET",
@@ -1740,6 +1751,7 @@ OPERATIONS = {
         EXEC_INPUT,
         EXEC_SIGNAL,
         QUEUE_SUBMIT,
+        QUEUE_LIST,
         QUEUE_STATUS,
         QUEUE_CANCEL,
         QUEUE_RETRY,

@@ -1454,13 +1454,14 @@ class Backend(Model):
 
 
 class GlobalMetrics(Model):
-    """Counters of the server."""
+    """Counters of the server; statuses: how many sandboxes there are of each status."""
 
     activeSandboxes: int
     totalCreated: int
     totalKilled: int
     totalExpired: int
     uptimeSeconds: int
+    statuses: dict[str, int] | None = None
     backends: list[Backend]
     usage: dict[str, float] | None = None
     quota: dict[str, float] | None = None
@@ -1571,7 +1572,9 @@ class ObservabilityMetrics(Model):
     totalRequests: int
     totalErrors: int
     avgDuration: float
+    p50Duration: float | None = None
     p95Duration: float
+    p99Duration: float | None = None
     activeSandboxes: int
     functionCounts: dict[str, int]
     warnings: list[str] | None = None
@@ -1589,8 +1592,16 @@ class ObservabilityMetrics(Model):
         return self.avgDuration
 
     @property
+    def p50_duration(self) -> float | None:
+        return self.p50Duration
+
+    @property
     def p95_duration(self) -> float:
         return self.p95Duration
+
+    @property
+    def p99_duration(self) -> float | None:
+        return self.p99Duration
 
     @property
     def active_sandboxes(self) -> int:
@@ -1724,13 +1735,27 @@ class EgressRule(Model):
     ports: list[Any] | None = None
 
 
+class EgressFlow(Model):
+    """An open connection of a sandbox to the outside; name: a name that it looked up and that has this address."""
+
+    address: str
+    port: int
+    name: str | None = None
+    openedAt: int
+
+    @property
+    def opened_at(self) -> int:
+        return self.openedAt
+
+
 class EgressPolicy(Model):
-    """What a sandbox may connect to; active: it has egress; connections: open connections."""
+    """What a sandbox may connect to; active: it has egress; connections: how many are open; flows: up to 100 of them."""
 
     default: str
     rules: list[EgressRule]
     active: bool
     connections: int
+    flows: list[EgressFlow] | None = None
     warnings: list[str] | None = None
 
 
@@ -2000,6 +2025,7 @@ __all__ = [
     "Deleted",
     "DurableExec",
     "DurableExecList",
+    "EgressFlow",
     "EgressPolicy",
     "EgressRule",
     "EgressSetRule",

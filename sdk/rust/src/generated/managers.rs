@@ -394,6 +394,11 @@ impl QueueManager {
         self.api.queue_submit(&self.id, command, options).await
     }
 
+    /// Queued commands of a sandbox, oldest first, with those that have finished
+    pub async fn list(&self, status: Option<&str>, limit: Option<i64>, offset: Option<i64>) -> Result<QueueJobPage> {
+        self.api.queue_list(&self.id, QueueListOptions { status: status.map(Into::into), limit, offset }).await
+    }
+
     /// State of a queued command
     pub async fn status(&self, job_id: &str) -> Result<QueueJobInfo> {
         self.api.queue_status(job_id).await

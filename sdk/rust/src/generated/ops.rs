@@ -41,6 +41,7 @@ pub const OPERATIONS: &[&str] = &[
     "exec_input",
     "exec_signal",
     "queue_submit",
+    "queue_list",
     "queue_status",
     "queue_cancel",
     "queue_retry",
@@ -425,6 +426,16 @@ impl Api {
         call.body = Some(serde_json::to_string(&body)?);
         call.long = true;
         call.idempotency_key = options.idempotency_key;
+        self.http().json(call).await
+    }
+
+    /// Queued commands of a sandbox, oldest first, with those that have finished
+    pub async fn queue_list(&self, id: &str, options: QueueListOptions) -> Result<QueueJobPage> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/exec/queue", segment("id", id)?));
+        call.ask("status", options.status.as_ref())?;
+        call.ask("limit", options.limit.as_ref())?;
+        call.ask("offset", options.offset.as_ref())?;
+        call.safe = true;
         self.http().json(call).await
     }
 

@@ -1291,7 +1291,7 @@ pub struct Backend {
     pub lacks: BTreeMap<String, String>,
 }
 
-/// Counters of the server
+/// Counters of the server; statuses: how many sandboxes there are of each status
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GlobalMetrics {
@@ -1300,6 +1300,8 @@ pub struct GlobalMetrics {
     pub total_killed: i64,
     pub total_expired: i64,
     pub uptime_seconds: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statuses: Option<BTreeMap<String, i64>>,
     pub backends: Vec<Backend>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<BTreeMap<String, f64>>,
@@ -1413,7 +1415,11 @@ pub struct ObservabilityMetrics {
     pub total_requests: i64,
     pub total_errors: i64,
     pub avg_duration: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_duration: Option<f64>,
     pub p95_duration: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_duration: Option<f64>,
     pub active_sandboxes: i64,
     pub function_counts: BTreeMap<String, i64>,
     /// Fields of the request that were ignored or changed, and why
@@ -1547,7 +1553,18 @@ pub struct EgressRule {
     pub ports: Option<Vec<serde_json::Value>>,
 }
 
-/// What a sandbox may connect to; active: it has egress; connections: open connections
+/// An open connection of a sandbox to the outside; name: a name that it looked up and that has this address
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EgressFlow {
+    pub address: String,
+    pub port: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub opened_at: i64,
+}
+
+/// What a sandbox may connect to; active: it has egress; connections: how many are open; flows: up to 100 of them
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EgressPolicy {
@@ -1556,6 +1573,8 @@ pub struct EgressPolicy {
     pub rules: Vec<EgressRule>,
     pub active: bool,
     pub connections: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<EgressFlow>>,
     /// Fields of the request that were ignored or changed, and why
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
@@ -2197,6 +2216,21 @@ pub struct QueueSubmitOptions {
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::queue_list`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueListOptions {
+    /// Which: `pending`, `running`, `completed`, `failed`, `cancelled`, `all`
+    #[serde(skip_serializing)]
+    pub status: Option<String>,
+    /// At most this many
+    #[serde(skip_serializing)]
+    pub limit: Option<i64>,
+    /// Skip this many
+    #[serde(skip_serializing)]
+    pub offset: Option<i64>,
 }
 
 /// Optional fields of [`crate::Api::queue_dlq`].

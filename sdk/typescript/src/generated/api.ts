@@ -158,6 +158,11 @@ export class Api {
     return this.http.call<T.QueueJobInfo>(operations.queue_submit, params, options);
   }
 
+  /** Queued commands of a sandbox, oldest first, with those that have finished. */
+  queueList(params: T.QueueListParams, options?: CallOptions): Promise<T.QueueJobPage> {
+    return this.http.call<T.QueueJobPage>(operations.queue_list, params, options);
+  }
+
   /** State of a queued command. */
   queueStatus(params: T.QueueStatusParams, options?: CallOptions): Promise<T.QueueJobInfo> {
     return this.http.call<T.QueueJobInfo>(operations.queue_status, params, options);

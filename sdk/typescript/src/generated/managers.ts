@@ -649,6 +649,15 @@ export class QueueManager {
     return this.api.queueSubmit({ id: this.id, command, ...fields }, { signal, timeoutMs, idempotencyKey });
   }
 
+  /** Queued commands of a sandbox, oldest first, with those that have finished. */
+  list(
+    status?: "pending" | "running" | "completed" | "failed" | "cancelled" | "all",
+    limit?: number,
+    offset?: number,
+  ): Promise<T.QueueJobPage> {
+    return this.api.queueList({ id: this.id, status, limit, offset });
+  }
+
   /** State of a queued command. */
   status(jobId: string): Promise<T.QueueJobInfo> {
     return this.api.queueStatus({ jobId });

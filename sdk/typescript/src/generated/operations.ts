@@ -323,6 +323,17 @@ export const operations = {
     safe: false,
     idempotencyKey: true,
   },
+  queue_list: {
+    name: "queue_list",
+    method: "GET",
+    path: "/sandbox/sandboxes/{id}/exec/queue",
+    query: ["status", "limit", "offset"],
+    body: [],
+    stream: "never",
+    long: false,
+    safe: true,
+    idempotencyKey: false,
+  },
   queue_status: {
     name: "queue_status",
     method: "GET",

@@ -883,13 +883,14 @@ export interface Backend {
   lacks: Record<string, string>;
 }
 
-/** Counters of the server */
+/** Counters of the server; statuses: how many sandboxes there are of each status */
 export interface GlobalMetrics {
   activeSandboxes: number;
   totalCreated: number;
   totalKilled: number;
   totalExpired: number;
   uptimeSeconds: number;
+  statuses?: Record<string, number>;
   backends: Backend[];
   usage?: Record<string, number>;
   quota?: Record<string, number>;
@@ -970,7 +971,9 @@ export interface ObservabilityMetrics {
   totalRequests: number;
   totalErrors: number;
   avgDuration: number;
+  p50Duration?: number;
   p95Duration: number;
+  p99Duration?: number;
   activeSandboxes: number;
   functionCounts: Record<string, number>;
   /** Fields of the request that were ignored or changed, and why */
@@ -1066,12 +1069,21 @@ export interface EgressRule {
   ports?: unknown[];
 }
 
-/** What a sandbox may connect to; active: it has egress; connections: open connections */
+/** An open connection of a sandbox to the outside; name: a name that it looked up and that has this address */
+export interface EgressFlow {
+  address: string;
+  port: number;
+  name?: string;
+  openedAt: number;
+}
+
+/** What a sandbox may connect to; active: it has egress; connections: how many are open; flows: up to 100 of them */
 export interface EgressPolicy {
   default: "allow" | "deny";
   rules: EgressRule[];
   active: boolean;
   connections: number;
+  flows?: EgressFlow[];
   /** Fields of the request that were ignored or changed, and why */
   warnings?: string[];
 }
@@ -1597,6 +1609,18 @@ export interface QueueSubmitParams {
   retryOnExit?: boolean;
   /** Timeout, seconds (moved into 1 to III_MAX_CMD_TIMEOUT); default: III_MAX_CMD_TIMEOUT */
   timeout?: number;
+}
+
+/** What queue_list takes. */
+export interface QueueListParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Which */
+  status?: "pending" | "running" | "completed" | "failed" | "cancelled" | "all";
+  /** At most this many */
+  limit?: number;
+  /** Skip this many */
+  offset?: number;
 }
 
 /** What queue_status takes. */

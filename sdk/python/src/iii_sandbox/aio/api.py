@@ -445,6 +445,20 @@ class Api:
         reply: t.QueueJobInfo = await self.http.call(ops.QUEUE_SUBMIT, fields, t.QueueJobInfo, options)
         return reply
 
+    async def queue_list(
+        self,
+        id: str,
+        *,
+        status: Literal["pending", "running", "completed", "failed", "cancelled", "all"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.QueueJobPage:
+        """Queued commands of a sandbox, oldest first, with those that have finished."""
+        fields: dict[str, Any] = {"id": id, "status": status, "limit": limit, "offset": offset}
+        reply: t.QueueJobPage = await self.http.call(ops.QUEUE_LIST, fields, t.QueueJobPage, options)
+        return reply
+
     async def queue_status(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueJobInfo:
         """State of a queued command."""
         fields: dict[str, Any] = {"jobId": job_id}

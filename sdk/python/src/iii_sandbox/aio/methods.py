@@ -738,6 +738,15 @@ class QueueManager(Manager):
             options=options,
         )
 
+    async def list(
+        self,
+        status: Literal["pending", "running", "completed", "failed", "cancelled", "all"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> t.QueueJobPage:
+        """Queued commands of a sandbox, oldest first, with those that have finished."""
+        return await self._api.queue_list(self._id, status=status, limit=limit, offset=offset)
+
     async def status(self, job_id: str) -> t.QueueJobInfo:
         """State of a queued command."""
         return await self._api.queue_status(job_id)
