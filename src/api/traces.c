@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/share.h"
 
 #define SCOPE      "observability"
 #define TRIM_EVERY 500 /* rows between two looks at how many are kept */
@@ -23,8 +24,9 @@ struct traces {
     struct store *store;
     int64_t keep;
     unsigned since_trim;
-    struct trace *rows; /* oldest first; NULL until someone asks */
+    struct trace *rows; /* oldest first; NULL until they are needed */
     size_t n, cap;
+    struct share *held; /* of the rows */
 };
 
 struct traces *traces_new(struct store *store, int64_t keep)
@@ -35,25 +37,34 @@ struct traces *traces_new(struct store *store, int64_t keep)
     return t;
 }
 
-static void drop_oldest(struct traces *t, size_t count)
+static const char *owner_of(const struct trace *row)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(t->rows[i].fn);
-        free(t->rows[i].sandbox_id);
-        free(t->rows[i].error);
-        free(t->rows[i].tenant);
-    }
-    memmove(t->rows, t->rows + count, (t->n - count) * sizeof(*t->rows));
-    t->n -= count;
+    return row->tenant ? row->tenant : "";
+}
+
+static void drop_row(struct traces *t, struct trace *row)
+{
+    share_give(t->held, owner_of(row), 1);
+    free(row->fn);
+    free(row->sandbox_id);
+    free(row->error);
+    free(row->tenant);
+}
+
+static void free_rows(struct traces *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        drop_row(t, &t->rows[i]);
+    free(STEAL(t->rows));
+    t->n = t->cap = 0;
+    t->held = share_free(t->held);
 }
 
 struct traces *traces_free(struct traces *t)
 {
     if (!t)
         return NULL;
-    if (t->rows)
-        drop_oldest(t, t->n);
-    free(t->rows);
+    free_rows(t);
     free(t);
     return NULL;
 }
@@ -71,6 +82,34 @@ static void push(struct traces *t, const struct trace *row)
                                       .duration_ms = row->duration_ms,
                                       .timestamp = row->timestamp };
     memcpy(t->rows[t->n - 1].id, row->id, sizeof(row->id));
+    share_add(t->held, owner_of(row), 1);
+}
+
+/* Deletes what is not kept: the oldest of those who have most. A row that the store keeps in spite of it is removed
+ * after the next start. */
+static void trim_rows(struct traces *t)
+{
+    if (!share_is_over(t->held))
+        return;
+    bool is_stored = store_begin(t->store, NULL) == 0;
+    size_t level = share_level(t->held), kept = 0, i = 0;
+    int r = 0;
+    for (; i < t->n && share_is_over(t->held); i++) {
+        struct trace row = t->rows[i];
+        if (share_held(t->held, owner_of(&row)) <= level) {
+            t->rows[kept++] = row;
+            continue;
+        }
+        if (is_stored && r == 0)
+            r = store_delete(t->store, SCOPE, row.id, NULL);
+        drop_row(t, &row);
+    }
+    memmove(t->rows + kept, t->rows + i, (t->n - i) * sizeof(*t->rows));
+    t->n -= i - kept;
+    if (is_stored && r == 0)
+        (void)store_commit(t->store, NULL);
+    else if (is_stored)
+        store_rollback(t->store);
 }
 
 static json_t *row_json(const struct trace *row)
@@ -102,16 +141,17 @@ static bool load_one(void *arg, const char *key, json_t *doc)
 
 static int need_rows(struct traces *t, struct err *err)
 {
-    if (t->rows)
-        return 0;
-    (void)store_trim(t->store, SCOPE, t->keep);
-    t->cap = 256;
-    t->rows = xzalloc(t->cap * sizeof(*t->rows));
-    int r = store_each(t->store, SCOPE, false, load_one, t, err);
-    if (r < 0) {
-        drop_oldest(t, t->n);
-        free(STEAL(t->rows));
+    int r = 0;
+    if (!t->rows) {
+        t->cap = 256;
+        t->rows = xzalloc(t->cap * sizeof(*t->rows));
+        t->held = share_new((size_t)t->keep);
+        r = store_each(t->store, SCOPE, false, load_one, t, err);
     }
+    if (r < 0)
+        free_rows(t);
+    else
+        trim_rows(t);
     return r;
 }
 
@@ -131,15 +171,8 @@ void traces_add(struct traces *t, const struct api_trace *call)
     if (++t->since_trim < TRIM_EVERY)
         return;
     t->since_trim = 0;
-    (void)store_trim(t->store, SCOPE, t->keep);
-    if (t->rows && (int64_t)t->n > t->keep)
-        drop_oldest(t, t->n - (size_t)t->keep);
-}
-
-/* The first row that counts: those before it wait to be trimmed. */
-static size_t first_kept(const struct traces *t)
-{
-    return (int64_t)t->n > t->keep ? t->n - (size_t)t->keep : 0;
+    if (t->rows || store_count(t->store, SCOPE) > t->keep)
+        (void)need_rows(t, NULL);
 }
 
 static bool is_wanted(const struct trace *row, const struct traces_query *q)
@@ -155,7 +188,7 @@ json_t *traces_page(struct traces *t, const struct traces_query *q, struct err *
         return NULL;
     json_t *list = json_array();
     int64_t total = 0;
-    for (size_t i = t->n; i > first_kept(t); i--) {
+    for (size_t i = t->n; i > 0; i--) {
         const struct trace *row = &t->rows[i - 1];
         if (!is_wanted(row, q))
             continue;
@@ -186,7 +219,7 @@ json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
     json_int_t errors = 0;
     double sum = 0;
     json_t *counts = json_object();
-    for (size_t i = first_kept(t); i < t->n; i++) {
+    for (size_t i = 0; i < t->n; i++) {
         const struct trace *row = &t->rows[i];
         if (!is_wanted(row, &q))
             continue;
@@ -237,7 +270,7 @@ int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err)
         r = delete_rows(t, before_ms, err);
     if (r < 0)
         return r;
-    size_t first = first_kept(t), kept = 0;
+    size_t kept = 0;
     int64_t cleared = 0;
     for (size_t i = 0; i < t->n; i++) {
         struct trace row = t->rows[i];
@@ -245,11 +278,8 @@ int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err)
             t->rows[kept++] = row;
             continue;
         }
-        cleared += i >= first;
-        free(row.fn);
-        free(row.sandbox_id);
-        free(row.error);
-        free(row.tenant);
+        cleared++;
+        drop_row(t, &row);
     }
     t->n = kept;
     return cleared;

@@ -1,5 +1,6 @@
-/* One record for each API call, the newest III_MAX_TRACES kept. They are written to the store as they come and read
- * into memory when someone first asks. May include: base/, spec/, store/, api/api.h. */
+/* One record for each API call. III_MAX_TRACES are kept: beyond it the oldest of those tenants that have most go. They
+ * are written to the store as they come and read into memory when someone first asks or there are too many. May
+ * include: base/, spec/, store/, api/api.h. */
 #pragma once
 #include <stdint.h>
 

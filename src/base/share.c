@@ -80,3 +80,25 @@ void share_give(struct share *s, const char *tenant, size_t n)
         (void)map_remove(s->held, tenant); /* of a tenant that holds nothing no trace is left */
     s->total -= less;
 }
+
+bool share_is_over(const struct share *s)
+{
+    return s->total > s->max;
+}
+
+size_t share_level(const struct share *s)
+{
+    size_t low = 0, high = s->max;
+    while (low < high) {
+        size_t level = low + (high - low + 1) / 2, sum = 0;
+        for (struct map_iter it = map_iter(s->held); map_next(&it) && sum <= s->max;) {
+            size_t held = (uintptr_t)it.value;
+            sum += held < level ? held : level;
+        }
+        if (sum <= s->max)
+            low = level;
+        else
+            high = level - 1;
+    }
+    return low;
+}

@@ -23,3 +23,8 @@ void share_give(struct share *s, const char *tenant, size_t n);
 bool share_has_room(const struct share *s, const char *tenant, size_t n); /* the operator's: room in the table */
 size_t share_held(const struct share *s, const char *tenant);
 size_t share_max(const struct share *s, const char *tenant); /* what it may hold at most */
+
+/* For tables that take everything and remove the oldest: over the limit of the table, rows go of those who hold more
+ * than the level, the operator included. So whoever holds little keeps it, however much others add. */
+bool share_is_over(const struct share *s);
+size_t share_level(const struct share *s); /* the largest that fits when nobody holds more */

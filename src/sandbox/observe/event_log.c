@@ -1,7 +1,8 @@
-/* Theory of operation. Events are rows of the store, written lazily and trimmed to `keep`. struct event_log also owns
- * the subscribers, which get each event in the call that emits it, and an index with id, topic, sandbox and tenant of
- * every kept event. The index is read from the store at the first query and updated from then on; a place in the log is
- * the number of an entry, which stays valid while older entries are trimmed.
+/* Theory of operation. Events are rows of the store, written lazily and trimmed to `keep` and EVENT_LOG_BYTES_MAX. What
+ * goes is the oldest of those tenants that hold most (share_level()), so that nobody's events push out another's.
+ * struct event_log also owns the subscribers, which get each event in the call that emits it, and an index with id,
+ * topic, sandbox and tenant of every kept event. The index is read from the store at the first query, or when something
+ * has to be trimmed, and updated from then on; places grow from entry to entry, with gaps where entries were trimmed.
  *
  * A subscriber may emit, subscribe or unsubscribe while it is called: removal is delayed until depth is 0. An event
  * that cannot be stored still reaches the subscribers. History that cannot be read is an error of event_log_page(), and
@@ -14,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/share.h"
 
 #define SCOPE      "event"
 #define TRIM_EVERY 500 /* rows between two looks at how many are kept */
@@ -28,6 +30,8 @@ struct event_log_sub {
 struct entry {
     char id[IDENT_MAX];
     char *topic, *sandbox_id, *tenant; /* tenant NULL: no owner */
+    int64_t place;
+    size_t bytes;
 };
 
 struct event_log {
@@ -37,11 +41,13 @@ struct event_log {
     void *owner_arg;
     json_t *last;
     int64_t keep, count;
-    unsigned since_trim;
+    unsigned since_trim; /* rows, and their bytes */
+    size_t since_bytes;
     unsigned depth;      /* > 0 while subscribers are being called */
-    struct entry *index; /* oldest first; the entry at i has the place first + i. NULL until someone asks */
+    struct entry *index; /* oldest first; NULL until it is needed */
     size_t n, cap;
-    int64_t first;
+    struct share *rows, *bytes; /* of what is in the index */
+    int64_t next_place;
 };
 
 struct event_log *event_log_new(struct store *store)
@@ -72,20 +78,33 @@ static void drop_dead_subs(struct event_log *e)
 
 /* --- the index --- */
 
-static void index_drop(struct event_log *e, size_t count)
+static const char *owner_in(const struct entry *at)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(e->index[i].topic);
-        free(e->index[i].sandbox_id);
-        free(e->index[i].tenant);
-    }
-    memmove(e->index, e->index + count, (e->n - count) * sizeof(*e->index));
-    e->n -= count;
-    e->first += (int64_t)count;
+    return at->tenant ? at->tenant : "";
+}
+
+static void entry_drop(struct event_log *e, struct entry *at)
+{
+    share_give(e->rows, owner_in(at), 1);
+    share_give(e->bytes, owner_in(at), at->bytes);
+    free(at->topic);
+    free(at->sandbox_id);
+    free(at->tenant);
+}
+
+static void index_free(struct event_log *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        entry_drop(e, &e->index[i]);
+    free(STEAL(e->index));
+    e->n = e->cap = 0;
+    e->rows = share_free(e->rows);
+    e->bytes = share_free(e->bytes);
 }
 
 static void index_add(struct event_log *e, const json_t *event)
 {
+    bool is_own = true;
     if (e->n == e->cap) {
         e->cap = e->cap ? e->cap * 2 : 256;
         e->index = xrealloc(e->index, e->cap * sizeof(*e->index));
@@ -95,6 +114,38 @@ static void index_add(struct event_log *e, const json_t *event)
     at->topic = xstrdup(json_get_str(event, "topic", ""));
     at->sandbox_id = xstrdup(json_get_str(event, "sandboxId", ""));
     at->tenant = xstrdup(json_get_str(event, "tenant", NULL));
+    at->place = e->next_place++;
+    at->bytes = json_weight(event, 2 * EVENT_LOG_DATA_MAX, &is_own);
+    share_add(e->rows, owner_in(at), 1);
+    share_add(e->bytes, owner_in(at), at->bytes);
+}
+
+/* In memory and in the store; what the store keeps in spite of it is removed after the next start. */
+static void trim_index(struct event_log *e)
+{
+    if (!share_is_over(e->rows) && !share_is_over(e->bytes))
+        return;
+    bool is_stored = store_begin(e->store, NULL) == 0;
+    size_t row_level = share_level(e->rows), byte_level = share_level(e->bytes), kept = 0, i = 0;
+    int r = 0;
+    for (; i < e->n && (share_is_over(e->rows) || share_is_over(e->bytes)); i++) {
+        struct entry at = e->index[i];
+        bool is_over = (share_is_over(e->rows) && share_held(e->rows, owner_in(&at)) > row_level) ||
+                       (share_is_over(e->bytes) && share_held(e->bytes, owner_in(&at)) > byte_level);
+        if (!is_over) {
+            e->index[kept++] = at;
+            continue;
+        }
+        if (is_stored && r == 0)
+            r = store_delete(e->store, SCOPE, at.id, NULL);
+        entry_drop(e, &at);
+    }
+    memmove(e->index + kept, e->index + i, (e->n - i) * sizeof(*e->index));
+    e->n -= i - kept;
+    if (is_stored && r == 0)
+        (void)store_commit(e->store, NULL);
+    else if (is_stored)
+        store_rollback(e->store);
 }
 
 static bool load_one(void *arg, const char *key, json_t *doc)
@@ -106,17 +157,18 @@ static bool load_one(void *arg, const char *key, json_t *doc)
 
 static int index_need(struct event_log *e, struct err *err)
 {
-    if (e->index)
-        return 0;
-    (void)store_trim(e->store, SCOPE, e->keep);
-    e->cap = 256;
-    e->index = xzalloc(e->cap * sizeof(*e->index));
-    int r = store_each(e->store, SCOPE, false, load_one, e, err);
-    if (r < 0) {
-        index_drop(e, e->n);
-        free(STEAL(e->index));
-        e->cap = 0;
+    int r = 0;
+    if (!e->index) {
+        e->cap = 256;
+        e->index = xzalloc(e->cap * sizeof(*e->index));
+        e->rows = share_new((size_t)e->keep);
+        e->bytes = share_new(EVENT_LOG_BYTES_MAX);
+        r = store_each(e->store, SCOPE, false, load_one, e, err);
     }
+    if (r < 0)
+        index_free(e);
+    else
+        trim_index(e);
     return r;
 }
 
@@ -127,9 +179,7 @@ struct event_log *event_log_free(struct event_log *e)
     for (struct event_log_sub *sub = e->subs; sub; sub = sub->next)
         sub->fn = NULL;
     drop_dead_subs(e);
-    if (e->index)
-        index_drop(e, e->n);
-    free(e->index);
+    index_free(e);
     json_decref(e->last);
     free(e);
     return NULL;
@@ -148,6 +198,7 @@ static json_t *record_event(struct event_log *e, const char *tenant, const char 
                             json_t *data)
 {
     char id[IDENT_MAX];
+    bool is_own = true;
     ident_new("evt", id);
     json_t *event = json_pack("{s:s, s:s, s:s, s:o, s:I}", "id", id, "topic", topic, "sandboxId", sandbox_id, "data",
                               data, "timestamp", (json_int_t)clock_wall_ms());
@@ -158,11 +209,13 @@ static json_t *record_event(struct event_log *e, const char *tenant, const char 
     e->count++;
     if (e->index)
         index_add(e, event);
-    if (++e->since_trim >= TRIM_EVERY) {
+    e->since_bytes += json_weight(event, 2 * EVENT_LOG_DATA_MAX, &is_own);
+    bool is_heavy = e->since_bytes >= EVENT_LOG_BYTES_MAX / 4;
+    if (++e->since_trim >= TRIM_EVERY || is_heavy) {
         e->since_trim = 0;
-        (void)store_trim(e->store, SCOPE, e->keep);
-        if (e->index && (int64_t)e->n > e->keep)
-            index_drop(e, e->n - (size_t)e->keep);
+        e->since_bytes = 0;
+        if (e->index || is_heavy || store_count(e->store, SCOPE) > e->keep)
+            (void)index_need(e, NULL);
     }
     json_decref(e->last);
     e->last = event;
@@ -265,8 +318,7 @@ json_t *event_log_page(struct event_log *e, const struct event_log_query *q, str
         return NULL;
     JSON_OWNED events = json_array();
     int64_t total = 0;
-    int64_t kept = (int64_t)e->n > e->keep ? e->keep : (int64_t)e->n; /* the rest waits to be trimmed */
-    for (int64_t i = (int64_t)e->n; i > (int64_t)e->n - kept; i--) {
+    for (size_t i = e->n; i > 0; i--) {
         const struct entry *at = &e->index[i - 1];
         json_t *event = NULL;
         if (!is_wanted(at, q))
@@ -284,26 +336,39 @@ json_t *event_log_page(struct event_log *e, const struct event_log_query *q, str
 int64_t event_log_end(struct event_log *e)
 {
     (void)index_need(e, NULL); /* unreadable history counts as none */
-    return e->first + (int64_t)e->n;
+    return e->next_place;
 }
 
 int64_t event_log_after(struct event_log *e, const char *id)
 {
     if (index_need(e, NULL) < 0)
-        return e->first; /* unreadable history counts as none */
+        return e->next_place; /* unreadable history counts as none */
     for (size_t i = e->n; i > 0; i--)
         if (strcmp(e->index[i - 1].id, id) == 0)
-            return e->first + (int64_t)i;
-    return e->first;
+            return e->index[i - 1].place + 1;
+    return 0;
+}
+
+/* The first entry at this place or behind it: its number in the index. */
+static size_t index_find(const struct event_log *e, int64_t place)
+{
+    size_t low = 0, high = e->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (e->index[mid].place < place)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
 }
 
 json_t *event_log_next(struct event_log *e, const struct event_log_query *q, int64_t *place)
 {
-    if (*place < e->first)
-        *place = e->first;
-    while (e->index && *place < e->first + (int64_t)e->n) {
-        const struct entry *at = &e->index[(*place)++ - e->first];
+    for (size_t i = index_find(e, *place); i < e->n; i++) {
+        const struct entry *at = &e->index[i];
         json_t *event = NULL;
+        *place = at->place + 1;
         if (is_wanted(at, q) && store_get(e->store, SCOPE, at->id, &event, NULL) == 0)
             return event;
     }

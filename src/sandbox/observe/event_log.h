@@ -1,6 +1,6 @@
-/* Everything that happens, as events: kept (the newest III_MAX_EVENTS), paged, and handed to live subscribers. Bodies
- * are in the store only; what is kept in memory is an index of ids and topics, made when someone first asks. May
- * include: base/, loop/, store/. */
+/* Everything that happens, as events: kept (III_MAX_EVENTS; beyond it the oldest of those tenants that have most go),
+ * paged, and handed to live subscribers. Bodies are in the store only; what is kept in memory is an index of ids and
+ * topics, made when someone first asks or when there are too many. May include: base/, loop/, store/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +9,9 @@
 #include "base/json.h"
 #include "store/store.h"
 
-#define EVENT_LOG_KEEP     10000        /* when the settings say nothing */
-#define EVENT_LOG_DATA_MAX (256 * 1024) /* bytes of data in one published event */
+#define EVENT_LOG_KEEP      10000        /* when the settings say nothing */
+#define EVENT_LOG_DATA_MAX  (256 * 1024) /* bytes of data in one published event */
+#define EVENT_LOG_BYTES_MAX (256u << 20) /* of all that are kept */
 
 struct event_log;
 struct event_log_sub;
@@ -51,7 +52,7 @@ bool event_log_wants(const struct event_log_query *q, const json_t *event);
 /* {events, total}; caller owns. NULL with err when the store cannot be read. */
 json_t *event_log_page(struct event_log *e, const struct event_log_query *q, struct err *err);
 
-/* Places in the log: every event has one, growing by one from event to event. */
+/* Places in the log: every event has one, growing from event to event. */
 int64_t event_log_end(struct event_log *e); /* the place of the next event */
 int64_t event_log_after(struct event_log *e,
                         const char *id); /* the place behind an event; the oldest one when it is not kept */

@@ -93,6 +93,27 @@ TEST(the_newest_are_kept_and_found_again)
     traces_free(t);
 }
 
+TEST(a_flood_of_one_tenant_pushes_out_nothing_of_another)
+{
+    CLEANUP(store_close_p) struct store *s = open_store("flood");
+    struct traces *t = traces_new(s, 100);
+    for (int i = 1; i <= 3; i++)
+        add(t, "a::x", NULL, "quiet", i);
+    add(t, "a::x", NULL, "", 4);
+    for (int i = 0; i < 2000; i++) { /* past four trims, before anybody asks */
+        add(t, "a::y", NULL, i % 2 ? "loud" : "louder", i);
+    }
+    CHECK_STR(page(t, (struct traces_query){ .limit = 10, .tenant = "quiet" }), "3 2 1 ");
+    CHECK_STR(page(t, (struct traces_query){ .limit = 10, .fn = "a::x" }), "4 3 2 1 ");
+    CHECK_INT(total(t, (struct traces_query){ .limit = 1 }), 100);
+    CHECK_INT(total(t, (struct traces_query){ .limit = 1, .tenant = "loud" }), 48);
+    traces_free(t);
+    t = traces_new(s, 100); /* the same after a restart */
+    CHECK_STR(page(t, (struct traces_query){ .limit = 10, .tenant = "quiet" }), "3 2 1 ");
+    CHECK_INT(total(t, (struct traces_query){ .limit = 1 }), 100);
+    traces_free(t);
+}
+
 TEST(a_row_says_what_went_wrong)
 {
     CLEANUP(store_close_p) struct store *s = open_store("rows");
@@ -163,10 +184,11 @@ int main(void)
     CHECK(mkdtemp(folder) != NULL);
     RUN(pages_are_newest_first_and_filtered);
     RUN(the_newest_are_kept_and_found_again);
+    RUN(a_flood_of_one_tenant_pushes_out_nothing_of_another);
     RUN(a_row_says_what_went_wrong);
     RUN(figures);
     RUN(clearing_removes_what_is_older_and_counts_what_was_seen);
-    static const char *const made[] = { "pages", "kept", "rows", "figures", "clear" };
+    static const char *const made[] = { "pages", "kept", "flood", "rows", "figures", "clear" };
     for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
         CLEANUP(free_p) char *path = xasprintf("%s/%s", folder, made[i]);
         CHECK_INT(unlink(path), 0);

@@ -37,6 +37,27 @@ TEST(whatever_tenants_hold_there_is_room_for_another)
     share_free(s);
 }
 
+TEST(over_the_limit_those_go_who_hold_most)
+{
+    struct share *s = share_new(10);
+    share_add(s, "", 10);
+    CHECK(!share_is_over(s) && share_level(s) == 10);
+    share_add(s, "b", 2);
+    CHECK(share_is_over(s) && share_level(s) == 8); /* 8 and 2 */
+    share_add(s, "c", 7);
+    CHECK(share_level(s) == 4); /* 4, 2 and 4 */
+    share_give(s, "", 10);
+    CHECK(!share_is_over(s) && share_level(s) == 10);
+    share_add(s, "b", (size_t)1 << 40);
+    CHECK(share_is_over(s) && share_level(s) == 5);
+    share_free(s);
+    s = share_new(3);
+    for (const char *name = "dcba"; *name; name++)
+        share_add(s, name, 1);
+    CHECK(share_is_over(s) && share_level(s) == 0); /* more owners than rows: the oldest of all goes */
+    share_free(s);
+}
+
 TEST(a_guest_fills_a_quarter_of_a_group_and_its_creator_all)
 {
     struct err err = ERR_INIT;
@@ -78,6 +99,7 @@ int main(void)
 {
     RUN(a_tenant_holds_a_quarter_and_the_operator_all);
     RUN(whatever_tenants_hold_there_is_room_for_another);
+    RUN(over_the_limit_those_go_who_hold_most);
     RUN(a_guest_fills_a_quarter_of_a_group_and_its_creator_all);
     return tap_done();
 }
