@@ -1,7 +1,8 @@
 /* Repeated requests with the same Idempotency-Key: the call is carried out once, and everyone who asks within 24 hours
  * gets its answer. Knows keys and answers, not HTTP. Untrusted: the key. May include: base/, store/. Invariants: (1) an
- * answer is in the store before it is sent; (2) what is kept is bounded in number, size and age; (3) a key stands for
- * one request: another one under it is refused. */
+ * answer is in the store before it is sent; (2) what is kept is bounded in number, size and age, with a share for each
+ * tenant; (3) a key stands for one request: another one under it is refused; (4) a key that was accepted is kept for
+ * its time: at the limit new ones are refused. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@
 #define IDEMPOTENCY_ANSWER_MAX                                                             \
     (256 * 1024) /* bytes of a body; a larger one is not kept, and a repetition is told so \
                   */
-#define IDEMPOTENCY_AGE_MS (24LL * 60 * 60 * 1000)
+#define IDEMPOTENCY_BYTES_MAX (256 * 1024 * 1024) /* of all bodies that are kept */
+#define IDEMPOTENCY_AGE_MS    (24LL * 60 * 60 * 1000)
 
 struct idempotency;
 struct idempotency_claim; /* a key whose first call is running */
@@ -32,7 +34,7 @@ struct idempotency_request {
     void *arg;
 };
 /* 0 with *ret set: the first of its kind, carry it out and settle the claim. 0 with *ret NULL: fn gets the answer of
- * the first. -EINVAL: no good key; -EEXIST: the key stands for another request. */
+ * the first. -EINVAL: no good key; -EEXIST: the key stands for another request; -EBUSY: no room for another key. */
 int idempotency_begin(struct idempotency *i, const struct idempotency_request *rq, struct idempotency_claim **ret,
                       struct err *err);
 void idempotency_leave(struct idempotency *i, void *arg); /* one who waits does so no more */

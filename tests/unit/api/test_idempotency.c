@@ -49,14 +49,20 @@ static void rig_close(struct rig *r)
     }
 }
 
-static int ask(struct rig *r, const char *key, int number, int64_t now_ms, struct seen *s,
-               struct idempotency_claim **ret)
+static int ask_of(struct rig *r, const char *tenant, const char *key, int number, int64_t now_ms, struct seen *s,
+                  struct idempotency_claim **ret)
 {
     JSON_OWNED params = json_pack("{s:i, s:s}", "b", number, "a", "x");
     struct idempotency_request rq = {
-        .tenant = "", .key = key, .function = "f", .params = params, .now_ms = now_ms, .fn = on_answer, .arg = s
+        .tenant = tenant, .key = key, .function = "f", .params = params, .now_ms = now_ms, .fn = on_answer, .arg = s
     };
     return idempotency_begin(r->book, &rq, ret, NULL);
+}
+
+static int ask(struct rig *r, const char *key, int number, int64_t now_ms, struct seen *s,
+               struct idempotency_claim **ret)
+{
+    return ask_of(r, "", key, number, now_ms, s, ret);
 }
 
 static void settle(struct idempotency_claim *c, int status, int answer, int64_t now_ms)
@@ -161,20 +167,53 @@ TEST(what_is_kept_is_bounded)
     struct rig r;
     struct seen s = { 0 };
     struct idempotency_claim *c = NULL;
-    rig_open(&r, 3);
-    for (int i = 0; i < 8; i++) {
+    rig_open(&r, 4);
+    for (int i = 0; i < 3; i++) {
         CLEANUP(free_p) char *key = xasprintf("k%d", i);
         CHECK_INT(ask(&r, key, 1, 1000, &s, &c), 0);
         settle(c, 200, i, 1000);
     }
-    CHECK_INT(store_count(r.store, "idempotency"), 3);
     CLEANUP(free_p) char *big = xzalloc(IDEMPOTENCY_ANSWER_MAX + 1);
     memset(big, 'x', IDEMPOTENCY_ANSWER_MAX);
     JSON_OWNED body = json_string(big);
     CHECK_INT(ask(&r, "big", 1, 1000, &s, &c), 0);
+    CHECK_INT(ask(&r, "more", 1, 1000, &s, &(struct idempotency_claim *){ NULL }), -EBUSY); /* one runs */
     idempotency_settle(c, 200, body, 1000);
     CHECK_INT(ask(&r, "big", 1, 1000, &s, &c), -EEXIST);
     CHECK_INT(s.n, 0);
+    CHECK_INT(ask(&r, "more", 1, 1000, &s, &c), -EBUSY);
+    CHECK_INT(ask(&r, "k0", 1, 1000, &s, &c), 0); /* what was promised is kept */
+    CHECK(!c && s.n == 1);
+    CHECK_INT(ask(&r, "more", 1, 1000 + IDEMPOTENCY_AGE_MS, &s, &c), 0); /* the old ones make room */
+    CHECK(c != NULL);
+    settle(c, 503, 1, 1000 + IDEMPOTENCY_AGE_MS);
+    CHECK_INT(store_count(r.store, "idempotency"), 0);
+    json_decref(s.body);
+    rig_close(&r);
+}
+
+TEST(a_tenant_takes_no_key_from_another)
+{
+    struct rig r;
+    struct seen s = { 0 };
+    struct idempotency_claim *c = NULL;
+    rig_open(&r, 12);
+    CHECK_INT(ask_of(&r, "quiet", "k", 1, 1000, &s, &c), 0);
+    settle(c, 200, 7, 1000);
+    for (int i = 0; i < 20; i++) {
+        CLEANUP(free_p) char *key = xasprintf("k%d", i);
+        CHECK_INT(ask_of(&r, "loud", key, 1, 1000, &s, &c), i < 3 ? 0 : -EBUSY);
+        if (i < 3)
+            settle(c, 200, i, 1000);
+    }
+    r.book = (idempotency_free(r.book), idempotency_new(r.store, 12)); /* counted again at the start */
+    CHECK_INT(ask_of(&r, "loud", "k9", 1, 1000, &s, &c), -EBUSY);
+    CHECK_INT(ask_of(&r, "quiet", "k", 1, 1000, &s, &c), 0);
+    CHECK(!c && s.n == 1 && json_get_int(s.body, "v", 0) == 7);
+    CHECK_INT(ask_of(&r, "quiet", "other", 1, 1000, &s, &c), 0);
+    CHECK(c != NULL);
+    settle(c, 503, 0, 1000);
+    json_decref(s.body);
     rig_close(&r);
 }
 
@@ -203,6 +242,7 @@ int main(void)
     RUN(a_clock_that_was_set_keeps_no_key_for_ever);
     RUN(failures_free_the_key_and_timeouts_keep_it);
     RUN(what_is_kept_is_bounded);
+    RUN(a_tenant_takes_no_key_from_another);
     RUN(a_key_is_short_and_printable);
     return tap_done();
 }
