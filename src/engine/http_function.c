@@ -352,7 +352,8 @@ void http_function_call(void *arg, struct engine_call *c, json_t *payload)
         .trust = e->trust,
         .rule = { .trust =
                       json_get_bool(security_of(e), "block_private_ips", true) ? OUTGOING_PUBLIC : OUTGOING_OPERATOR,
-                  .closed_ports = h->closed_ports },
+                  .closed_ports = h->closed_ports,
+                  .tenant = h->tenant },
     };
     if (http_client_start(e->loop, &request, &events, h, &h->client, &err) < 0)
         engine_fail(call_end(h), "http_request_failed", "%s", err.msg);

@@ -1,7 +1,7 @@
-/* One attempt to connect: look up the name on a pool thread, try the addresses one after the other, then the TLS
- * handshake if there is a context, all under one timer. The lookup may outlive the dial: it keeps its own memory, and a
- * dial that is freed meanwhile is NULL there. An address that the rule denies is skipped, after the lookup, so that a
- * name cannot get around the rule. The owner hears exactly once, never from inside dial_*(). */
+/* One attempt to connect: look up the name on a thread (wait_work.h), try the addresses one after the other, then the
+ * TLS handshake if there is a context, all under one timer. The lookup may outlive the dial: it keeps its own memory,
+ * and a dial that is freed meanwhile is NULL there. An address that the rule denies is skipped, after the lookup, so
+ * that a name cannot get around the rule. The owner hears exactly once, never from inside dial_*(). */
 #include "http/dial.h"
 
 #include <errno.h>
@@ -14,13 +14,15 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "loop/wait_work.h"
 #include "os/unixsock.h"
 #include "tls/tls_context.h"
 #include "tls/tls_pump.h"
 
-/* The data of the pool thread; it may outlive the dial. */
+/* The data of the thread; it may outlive the dial. */
 struct lookup {
-    struct dial *dial; /* NULL after dial_free() */
+    struct dial *dial;      /* NULL after dial_free() */
+    struct wait_work *work; /* NULL: none was needed */
     char *host;
     char port[8];
     int flags, result;
@@ -64,7 +66,8 @@ struct dial *dial_free(struct dial *d)
 {
     if (!d)
         return NULL;
-    if (d->lookup && d->is_start_due)
+    bool has_begun = d->lookup && d->lookup->work && !wait_work_cancel(d->lookup->work);
+    if (d->lookup && !has_begun)
         free_lookup(STEAL(d->lookup));
     else if (d->lookup)
         d->lookup->dial = NULL; /* its thread is still running and frees it */
@@ -246,11 +249,9 @@ static void start_tcp(void *arg)
         return;
     }
     lo->flags = 0;
-    int r = loop_work(d->loop, lookup_resolve, dial_resolved, lo);
-    if (r < 0) {
-        dial_finish(d, -r, "find the address of");
-        free_lookup(lo);
-    }
+    lo->work = wait_work_start(d->loop, d->rule.tenant ? d->rule.tenant : "", lookup_resolve, dial_resolved, lo);
+    if (!lo->work)
+        dial_finish(d, EMFILE, "find the address of"); /* frees lo */
 }
 
 struct dial *dial_tcp(struct loop *l, const struct dial_target *to, int64_t timeout_ms, dial_fn *fn, void *arg)

@@ -24,7 +24,8 @@ struct dial_target {
                              decrypts. The caller's: a reference is kept. The server's certificate must match host */
 };
 
-/* Names are resolved on a pool thread, addresses are tried one after the other, all within timeout_ms. */
+/* Names are resolved on threads that tenants share (rule.tenant), addresses are tried one after the other, all within
+ * timeout_ms. */
 struct dial *dial_tcp(struct loop *l, const struct dial_target *to, int64_t timeout_ms, dial_fn *fn, void *arg);
 struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg);
 struct dial *dial_free(struct dial *d); /* cancels: fn is not called */

@@ -19,6 +19,7 @@ struct outgoing {
     const char *private_hosts; /* hosts at private addresses or on this host (address_hosts_have()); NULL: none */
     const char *closed_ports;  /* ports of this host (address_ports_have()) that are closed in any case: the server's
                                   own, and those of sandboxes; NULL: none */
+    const char *tenant;        /* on whose behalf: name lookups have a share for each; NULL: the operator's */
 };
 
 extern const struct outgoing outgoing_operator, outgoing_any; /* without closed ports */

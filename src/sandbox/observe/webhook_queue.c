@@ -247,6 +247,7 @@ static void attempt(struct delivery *d)
     const char *body = json_get_str(row, "body", "");
     const struct webhook_send_plan plan = { .manager = q->m,
                                             .trust = q->trust,
+                                            .tenant = d->lane->tenant,
                                             .url = json_get_str(hook, "url", ""),
                                             .secrets = json_get(json_get(hook, "internal"), "secrets"),
                                             .id = d->id,

@@ -68,16 +68,16 @@ int webhook_send_sign(const char *key, const char *id, int64_t at_s, const char 
 
 /* --- the URL --- */
 
-static struct outgoing rule_of(const struct settings *s, const char *closed_ports)
+static struct outgoing rule_of(const struct settings *s, const char *closed_ports, const char *tenant)
 {
-    return (struct outgoing){ OUTGOING_PUBLIC, .private_hosts = s->webhook_private_hosts,
-                              .closed_ports = closed_ports };
+    return (struct outgoing){ OUTGOING_PUBLIC, .private_hosts = s->webhook_private_hosts, .closed_ports = closed_ports,
+                              .tenant = tenant };
 }
 
 int webhook_send_check(const struct settings *s, const char *url, char *ret_host, struct err *err)
 {
     struct url u;
-    const struct outgoing rule = rule_of(s, NULL);
+    const struct outgoing rule = rule_of(s, NULL, NULL);
     for (const char *at = url; *at; at++)
         if (*at <= ' ' || *at == 0x7f)
             return err_set(err, ERR_INVALID, 0, "url: spaces and control characters must be percent-encoded");
@@ -182,7 +182,7 @@ int webhook_send_start(const struct webhook_send_plan *plan, webhook_send_fn *fn
                                                  .timeout_ms = settings->webhook_timeout_ms,
                                                  .body_max = ANSWER_MAX,
                                                  .trust = plan->trust,
-                                                 .rule = rule_of(settings, s->closed_ports) };
+                                                 .rule = rule_of(settings, s->closed_ports, plan->tenant) };
     r = http_client_start(plan->manager->loop, &request, &events, s, &s->client, err);
     if (r < 0)
         (void)webhook_send_free(s);

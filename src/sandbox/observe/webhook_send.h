@@ -29,6 +29,7 @@ typedef void webhook_send_fn(void *arg, const struct webhook_send_outcome *o);
 struct webhook_send_plan {
     struct manager *manager;
     const struct tls_context_trust *trust; /* outlives the attempt */
+    const char *tenant;                    /* whose webhook it is; outlives the attempt */
     const char *url;
     const json_t
         *secrets;   /* [{key, until?}]: the message is signed with each that is valid; borrowed during the call */

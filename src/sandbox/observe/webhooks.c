@@ -453,6 +453,7 @@ int webhooks_test(struct webhooks *w, const char *id, webhook_send_fn *fn, void 
     CLEANUP(free_p) char *body = message("webhook.test", message_id, "", clock_wall_ms(), data);
     const struct webhook_send_plan plan = { .manager = w->m,
                                             .trust = webhook_queue_trust(w->queue),
+                                            .tenant = t->tenant,
                                             .url = json_get_str(rec, "url", ""),
                                             .secrets = json_get(json_get(rec, "internal"), "secrets"),
                                             .id = message_id,
