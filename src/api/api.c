@@ -87,6 +87,7 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     a->idempotency = idempotency_new(m->store, s->idempotency_keep);
     int64_t flight_mb = s->max_body_mb * FLIGHT_BODIES;
     a->in_flight = share_new((size_t)(flight_mb > FLIGHT_MIN_MB ? flight_mb : FLIGHT_MIN_MB) * MIB);
+    a->http_share = share_new(API_HTTP_MAX);
     a->naming = map_new();
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->link_key = link_key_new(m->store);
@@ -122,6 +123,7 @@ struct api *api_free(struct api *a)
         a->audit = audit_free(a->audit);
         a->idempotency = idempotency_free(a->idempotency);
         a->in_flight = share_free(a->in_flight);
+        a->http_share = share_free(a->http_share);
         a->naming = map_free(a->naming);
         a->routes = routes_free(a->routes);
         free(a);
@@ -285,8 +287,9 @@ static void run_op(struct api *a, struct http_req *r, const struct op *op)
         http_req_add_header(r, "Allow", allow);
     if (!op)
         err = unknown;
-    else if (a->n_http >= API_HTTP_MAX)
-        (void)err_set(&err, ERR_CAPACITY, 0, "limit of %u concurrent requests reached: try again", a->n_http);
+    else if (a->n_http >= API_HTTP_MAX || (who && !share_has_room(a->http_share, who->tenant, 1)))
+        (void)err_set(&err, ERR_CAPACITY, 0, "limit of %d concurrent requests, or %d of one tenant, reached: try again",
+                      API_HTTP_MAX, API_HTTP_MAX / SHARE_PARTS);
     else if (!(op->flags & OP_NO_AUTH))
         (void)in_flight_check(a, who, &err);
     JSON_OWNED params = json_object();

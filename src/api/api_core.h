@@ -11,7 +11,7 @@
 #include "api/routes.h"
 #include "tls/tls_context.h"
 
-#define API_HTTP_MAX    1024 /* requests at the same time: more are answered 503 */
+#define API_HTTP_MAX    2048 /* requests at the same time, a quarter of them of one tenant: more are answered 503 */
 #define API_ENTRIES_MAX 16
 #define API_SMALL       65536 /* bytes of body that are read before a request is refused */
 
@@ -57,6 +57,7 @@ struct api {
     struct observe *observe; /* NULL in tests that need none */
     bool has_spans;          /* every call gets a span, not only those that come with a traceparent */
     LIST_HEAD(api_call_list, call) calls;
-    unsigned n_calls; /* running, from all entry points */
-    unsigned n_http;  /* of these, over HTTP */
+    unsigned n_calls;         /* running, from all entry points */
+    unsigned n_http;          /* of these, over HTTP */
+    struct share *http_share; /* the same by tenant */
 };

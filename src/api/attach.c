@@ -20,6 +20,7 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/list.h"
+#include "base/share.h"
 #include "base/strlist.h"
 #include "base/warnings.h"
 #include "http/ws.h"
@@ -52,6 +53,7 @@ struct attach {
 struct attach_set {
     struct api *api;
     struct attach *all;
+    struct share *share;
     struct ws_closing *parting;
 };
 
@@ -61,6 +63,7 @@ struct attach_set {
 static void attach_end(struct attach *a, int code, const char *reason)
 {
     LIST_TAKE(a->set->all, a);
+    share_give(a->set->share, a->s->tenant, 1);
     if (a->cmd)
         command_cancel(a->cmd);
     if (a->ws)
@@ -277,15 +280,17 @@ static void on_silence(void *arg)
 
 static int check_room(const struct attach_set *set, const struct sandbox *s, struct err *err)
 {
-    size_t all = 0, here = 0;
-    for (const struct attach *a = set->all; a; a = a->next, all++)
+    size_t here = 0;
+    for (const struct attach *a = set->all; a; a = a->next)
         here += a->s == s;
     if (here >= ATTACH_BOX_MAX)
         return err_set(err, ERR_RATE_LIMITED, 0, "limit of %d attached commands of %s reached: let one end",
                        ATTACH_BOX_MAX, s->id);
-    return all < ATTACH_MAX
+    return share_has_room(set->share, "", 1) && share_has_room(set->share, s->tenant, 1)
                ? 0
-               : err_set(err, ERR_CAPACITY, 0, "limit of %d attached commands reached: try again later", ATTACH_MAX);
+               : err_set(err, ERR_CAPACITY, 0,
+                         "limit of %d attached commands, or %d of one tenant, reached: try again later", ATTACH_MAX,
+                         ATTACH_MAX / SHARE_PARTS);
 }
 
 void api_exec_attach(struct call *c)
@@ -304,6 +309,7 @@ void api_exec_attach(struct call *c)
     *a = (struct attach){ .set = set, .s = sandbox_ref(s), .input = BUF_INIT(2 * MESSAGE_MAX) };
     (void)call_traceparent(c, a->trace);
     (void)snprintf(a->token_id, sizeof(a->token_id), "%s", call_who(c) ? call_who(c)->id : "");
+    share_add(set->share, s->tenant, 1);
     a->next = set->all;
     set->all = a;
     a->patience = timer_new(call_loop(c), PATIENCE_MS, 0, on_silence, a);
@@ -336,6 +342,7 @@ struct attach_set *attach_set_new(struct api *a)
 {
     struct attach_set *set = xzalloc(sizeof(*set));
     set->api = a;
+    set->share = share_new(ATTACH_MAX);
     set->parting = ws_closing_new();
     return set;
 }
@@ -346,6 +353,7 @@ struct attach_set *attach_set_free(struct attach_set *set)
         return NULL;
     attach_stop(set);
     ws_closing_free(set->parting);
+    share_free(set->share);
     free(set);
     return NULL;
 }

@@ -4,7 +4,7 @@
 #pragma once
 #include "api/api_core.h"
 
-#define ATTACH_MAX     1024 /* commands of a server at the same time; more are answered 503 */
+#define ATTACH_MAX     1024 /* commands of a server at the same time, a quarter of them of one tenant; more get 503 */
 #define ATTACH_BOX_MAX 64   /* of one sandbox; more are answered 429 */
 
 struct attach_set;

@@ -29,6 +29,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/share.h"
 #include "base/warnings.h"
 #include "engine/engine.h"
 #include "http/ws.h"
@@ -108,6 +109,13 @@ static void begin_span(struct call *c, const char *traceparent)
         span_begin(has_parent ? &parent : NULL, &c->span);
 }
 
+static void count_http(const struct call *c, bool is_begun)
+{
+    const char *tenant = c->who ? c->who->tenant : "";
+    c->api->n_http += is_begun ? 1 : -1U;
+    (is_begun ? share_add : share_give)(c->api->http_share, tenant, 1);
+}
+
 struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http, struct caller *who)
 {
     struct call *c = xzalloc(sizeof(*c));
@@ -126,7 +134,8 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
             prefer_handling(http, &c->is_strict);
         http_req_on_gone(http, on_client_gone, c);
         begin_span(c, http_req_header(http, "traceparent"));
-        a->n_http += !(op->flags & OP_UPGRADE);
+        if (!(op->flags & OP_UPGRADE))
+            count_http(c, true);
     }
     if (op->flags & OP_FUNCTION)
         c->fn = fn_part_new(a->functions);
@@ -165,7 +174,8 @@ static void call_retire(struct call *c, const struct err *err)
         if (c->ws)
             ws_closing_add(a->closing, STEAL(c->ws), c->close_code ? c->close_code : 1000, "");
         c->http = http_req_unref(c->http);
-        a->n_http -= !(c->op->flags & OP_UPGRADE);
+        if (!(c->op->flags & OP_UPGRADE))
+            count_http(c, false);
     }
     a->n_calls--;
     LIST_REMOVE(c, running);

@@ -7,6 +7,7 @@
 #include "api/api_core.h"
 #include "api/call.h"
 #include "base/alloc.h"
+#include "base/share.h"
 #include "base/warnings.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_session.h"
@@ -16,7 +17,7 @@
 struct mcp_entry {
     struct api *api;
     struct mcp_http *http;
-    unsigned n_running;
+    struct share *running; /* tool calls */
 };
 
 /* What one session runs on: the server itself, on behalf of who began the session. */
@@ -36,6 +37,7 @@ struct arrival {
 /* One operation under way. */
 struct passage {
     struct mcp_entry *entry;
+    struct caller *who; /* referenced */
     struct mcp_backend_sink sink;
     struct call *running; /* set and cleared by call_run_held() */
     json_t *body;         /* of an answer that came before backend_start() had returned */
@@ -53,7 +55,8 @@ static void deliver(void *arg)
     JSON_OWNED warnings = p->warnings;
     int status = p->status;
     bool is_wanted = !p->is_dropped;
-    p->entry->n_running--;
+    share_give(p->entry->running, p->who->tenant, 1);
+    (void)caller_unref(p->who);
     free(p);
     if (!is_wanted)
         return;
@@ -86,9 +89,13 @@ static void *backend_start(void *arg, enum op_id op, const json_t *params, const
     struct passage *p = xzalloc(sizeof(*p));
     struct err err = ERR_INIT;
     *p = (struct passage){ .entry = b->entry, .sink = *sink, .is_starting = true };
-    p->entry->n_running++;
-    if (p->entry->n_running > API_HTTP_MAX) {
-        (void)err_set(&err, ERR_CAPACITY, 0, "limit of %d concurrent tool calls reached: try again", API_HTTP_MAX);
+    p->who = caller_ref(b->who);
+    bool has_room = share_has_room(b->entry->running, "", 1) && share_has_room(b->entry->running, b->who->tenant, 1);
+    share_add(b->entry->running, b->who->tenant, 1);
+    if (!has_room) {
+        (void)err_set(&err, ERR_CAPACITY, 0,
+                      "limit of %d concurrent tool calls, or %d of one tenant, reached: try again", API_HTTP_MAX,
+                      API_HTTP_MAX / SHARE_PARTS);
         JSON_OWNED body = json_pack("{s:s}", "error", err.msg);
         on_call_done(p, err_status(err.code), body);
         return p;
@@ -163,6 +170,7 @@ struct mcp_entry *mcp_entry_new(struct api *a)
 {
     struct mcp_entry *d = xzalloc(sizeof(*d));
     d->api = a;
+    d->running = share_new(API_HTTP_MAX);
     const struct mcp_http_host host = {
         .arg = d, .open = open_back, .close = close_back, .origins = a->settings->mcp_origins
     };
@@ -175,6 +183,7 @@ struct mcp_entry *mcp_entry_free(struct mcp_entry *d)
 {
     if (d) {
         d->http = mcp_http_free(d->http);
+        share_free(d->running);
         free(d);
     }
     return NULL;
