@@ -14,7 +14,7 @@
 #define VM_KERNEL_MB      72   /* used by the guest's kernel: a VM has this much more memory than its sandbox */
 #define VM_DISK_MB        8192 /* of the writable drive, which is sparse */
 #define VM_BOOT_MS        180000
-#define VM_RESTORE_MS     60000
+#define VM_RESTORE_MS     120000
 #define VM_FIRST_REPLY_MS 2000
 
 /* A saved VM in a folder, from which any number of VMs are restored. */

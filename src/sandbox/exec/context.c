@@ -20,7 +20,7 @@
 #include "sandbox/exec/context_core.h"
 
 #define SCOPE    "context"
-#define START_MS 60000 /* a VM without KVM on a busy host is slow */
+#define START_MS 120000 /* a VM without KVM on a busy host is slow */
 
 struct context_set {
     struct manager *m;
