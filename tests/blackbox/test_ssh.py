@@ -127,10 +127,11 @@ def test_scp_and_rsync(ssh, sandbox, client):
     assert client.exec(sandbox, "ls two | wc -l")["stdout"].strip() == "99"
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def connected(path):
+    conn = socket.socket(socket.AF_UNIX)
+    conn.settimeout(harness.DEADLINE_S)
+    conn.connect(path)
+    return conn
 
 
 SERVE = "python3 -c 'import socket as s;l=s.create_server((\"127.0.0.1\",8123));print(1,flush=True);c=l.accept()[0];d=b\"\"\nwhile len(d)<300000:d+=c.recv(65536)\nc.sendall(d[::-1])'"
@@ -139,17 +140,17 @@ SERVE = "python3 -c 'import socket as s;l=s.create_server((\"127.0.0.1\",8123));
 def test_forwarding(ssh, sandbox):
     inside = ssh.start(sandbox, SERVE)
     assert inside.stdout.readline() == b"1\n"
-    local, dead, away = free_port(), free_port(), free_port()
+    local, dead, away = (str(ssh.folder / name) for name in ("local", "dead", "away"))  # no port that another program may take first
     with ssh.start(sandbox, "cat", "-L", f"{local}:localhost:8123", "-L", f"{dead}:127.0.0.1:9", "-L", f"{away}:192.0.2.1:80") as client:
         client.stdin.write(b"ready\n")
         client.stdin.flush()
         assert client.stdout.readline() == b"ready\n"
         data = os.urandom(300_000)
-        with socket.create_connection(("127.0.0.1", local), timeout=harness.DEADLINE_S) as conn:
+        with connected(local) as conn:
             conn.sendall(data)
             assert harness.drain(conn) == data[::-1]
         for closed in (dead, away):  # nobody listens; not this sandbox
-            with socket.create_connection(("127.0.0.1", closed), timeout=harness.DEADLINE_S) as conn:
+            with connected(closed) as conn:
                 assert conn.recv(1) == b""
         client.stdin.close()
         assert client.wait(harness.DEADLINE_S) == 0

@@ -11,6 +11,20 @@ import wsclient
 from engineclient import Worker, open_channel
 
 
+def brief(changes):
+    """The steps of one file that follow each other, as one: on a busy host they are told one by one."""
+    told, last = [], {}
+    for kind, path in changes:
+        before = last.get(path)
+        if kind == "deleted" and before == "created":
+            told.remove(("created", path))
+            del last[path]
+        elif kind not in ("modified", "attributes") or before not in ("created", "modified", kind):
+            told.append((kind, path))
+            last[path] = kind
+    return told
+
+
 class Watch:
     """One stream of changes. `seen` has what came so far."""
 
@@ -40,7 +54,7 @@ class Watch:
         start = len(self.seen)
         self.sh(f"touch {name}")
         self.until("created", name)
-        return [(e["type"], e["path"]) for e in self.seen[start:-1] if not e["path"].startswith("/workspace/mark-")]
+        return brief((e["type"], e["path"]) for e in self.seen[start:-1] if not e["path"].startswith("/workspace/mark-"))
 
     def sh(self, command):
         done = self.client.exec(self.sid, command)
