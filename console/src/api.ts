@@ -31,8 +31,16 @@ export async function logIn(token: string): Promise<void> {
   link.value = "ok";
 }
 
+let isLeaving = false; // what is refused now asks for no token: the page is about to be loaded again
+
 export async function logOut(): Promise<void> {
-  await raw("/console/session", { method: "DELETE" });
+  isLeaving = true;
+  try {
+    await guarded("/console/session", { method: "DELETE" });
+  } catch (error) {
+    isLeaving = false;
+    throw error;
+  }
   localStorage.removeItem(PROOF);
   location.reload();
 }
@@ -44,8 +52,10 @@ export async function whoAmI(): Promise<void> {
 async function guarded(input: RequestInfo | URL, init?: RequestInit, asks = true): Promise<Response> {
   try {
     const headers = new Headers(init?.headers);
-    if (proof()) headers.set("Iii-Session", proof());
+    const sent = proof();
+    if (sent) headers.set("Iii-Session", sent);
     const response = await fetch(input, { ...init, headers, credentials: "same-origin" });
+    if (response.status === 401 && asks && (isLeaving || sent !== proof())) return response; // of a session that is over
     if (response.status === 401 && asks) link.value = "login";
     else if (link.value !== "login") link.value = "ok";
     return response;

@@ -11,7 +11,7 @@ import inside
 import nodekit
 
 PLAYWRIGHT, AXE = "1.64.1", "4.14.0"
-PROGRAM_S = 240
+PROGRAM_S = 360
 MANY = int(os.environ.get("III_TEST_MANY", "1000"))
 HOSTILE = '<img src=x onerror="globalThis.pwned=1;ranScript()">\u202e'
 
