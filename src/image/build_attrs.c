@@ -2,10 +2,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -13,36 +11,6 @@
 
 #define FILE_BYTES_MAX (1 << 20)
 #define MODE_MAX       07777
-
-/* The file of the image, links followed inside it. Untrusted: its size and content. */
-static int read_file(const struct image *base, const char *path, struct buf *out)
-{
-    CLEANUP(layer_view_done) struct layer_view all = { 0 }, folder = { 0 };
-    CLEANUP(free_p) char *real = NULL;
-    struct stat st;
-    int dir = NO_FD;
-    int r = layer_view_open(base->layers, base->n_layers, &all);
-    r = r < 0 ? r : layer_view_resolve(&all, path, &real);
-    if (r < 0)
-        return r;
-    char *slash = strrchr(real, '/');
-    const char *name = slash ? slash + 1 : real;
-    CLEANUP(free_p) char *above = xstrndup(real, slash ? (size_t)(slash - real) : 0);
-    r = layer_view_enter(&all, above, &folder);
-    r = r < 0 ? r : layer_view_look(&folder, name, &st, &dir);
-    if (r < 0 || !S_ISREG(st.st_mode))
-        return r < 0 ? r : -EINVAL;
-    CLEANUP(close_fd_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char piece[4096];
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0) {
-        n = read(fd, piece, sizeof(piece));
-        r = n > 0 ? buf_add(out, piece, (size_t)n) : 0;
-        if (r < 0)
-            return r;
-    }
-    return n < 0 ? -errno : 0;
-}
 
 /* A number, or the third field of the name's line in file. ret_group: a user's group, or the same number; may be
  * NULL. */
@@ -58,7 +26,9 @@ static int find_id(const struct image *base, const char *file, const char *name,
             *ret_group = (unsigned)number;
         return 0;
     }
-    int r = *name && !strpbrk(name, ":\n") ? read_file(base, file, &text) : -ENOENT;
+    CLEANUP(layer_view_done) struct layer_view all = { 0 };
+    int r = *name && !strpbrk(name, ":\n") ? layer_view_open(base->layers, base->n_layers, &all) : -ENOENT;
+    r = r < 0 ? r : layer_view_read(&all, file, &text);
     size_t len = strlen(name);
     for (const char *at = buf_text(&text); r == 0 && *at; at += strcspn(at, "\n"), at += *at == '\n') {
         if (strncmp(at, name, len) != 0 || at[len] != ':')

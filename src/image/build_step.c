@@ -1,12 +1,14 @@
 /* One step of a build. A step's key is a digest of the layers so far, the configuration and the step itself. A hit in
  * the cache (an image named IMAGE_BUILD_CACHE + key) replaces the layers of place->now. On a miss, RUN creates a
  * sandbox from the layers so far, runs the command inside it, captures its files as one more layer under the key, and
- * deletes the sandbox, which lives in the build server and expires there if this process dies; COPY and WORKDIR write
- * their layer themselves (build_copy.c). On failure place->now is unchanged and nothing is cached. */
+ * deletes the sandbox, which lives in the build server and expires there if this process dies (with hooks, the server
+ * that we work for does all that); COPY and WORKDIR write their layer themselves (build_copy.c). On failure place->now
+ * is unchanged and nothing is cached. */
 #include "image/build_step.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +63,24 @@ static bool take_cached(struct build_step_place *p, struct digest *d, char **ret
     char hex[DIGEST_HEX];
     digest_end(d, hex);
     *ret_key = xasprintf(IMAGE_BUILD_CACHE "%s", hex);
-    if (!p->options->has_cache || image_resolve(p->store, *ret_key, &found, NULL) < 0)
+    const struct image_scope scope = { .tenant = p->now->tenant ? p->now->tenant : "" };
+    if (!p->options->has_cache || image_resolve_for(p->store, &scope, *ret_key, &found, NULL) < 0)
         return false;
     take_layers(p->now, found);
     return true;
+}
+
+/* What the disk quota has left bounds what the next layer may have. */
+static int check_left(struct build_step_place *p, struct err *err)
+{
+    const struct image_build_hooks *hooks = p->options->hooks;
+    int64_t left = hooks ? hooks->left(hooks->arg) : INT64_MAX;
+    if (left < 0)
+        return err_set(err, ERR_RATE_LIMITED, 0,
+                       "the quota diskMb is used up: remove images, or build from fewer files");
+    if (left < p->store->limits.bytes)
+        p->store->limits.bytes = left;
+    return 0;
 }
 
 /* --- RUN --- */
@@ -118,19 +134,11 @@ static void drop_own(const char *layer)
     }
 }
 
-/* Captures the files as a layer and stores it under the step's key. */
-static int capture_layer(struct build_step_place *p, const char *id, const char *key, struct err *err)
+/* Stores the layers that owner's pin holds under the step's key. */
+static int take_captured(struct build_step_place *p, const char *owner, const char *key, struct err *err)
 {
-    CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/snapshots", id);
     CLEANUP(image_free_p) struct image *made = NULL;
-    JSON_OWNED body = json_pack("{s:s}", "name", "image build");
-    JSON_OWNED snapshot = NULL;
-    struct err ignored = ERR_INIT;
-    int r = build_server_call(&p->server, "POST", path, body, &snapshot, err);
-    if (r < 0)
-        return r;
-    const char *owner = json_get_str(snapshot, "id", "");
-    r = image_from_pin(p->store, owner, p->now, &made, err);
+    int r = image_from_pin(p->store, owner, p->now, &made, err);
     if (r == 0 && made->n_layers > p->now->n_layers) { /* nobody else knows the new layer yet */
         size_t top = made->n_layers - 1;
         drop_own(made->layers[top]);
@@ -140,10 +148,25 @@ static int capture_layer(struct build_step_place *p, const char *id, const char 
     }
     if (r == 0)
         r = image_compose(p->store, made, key, err);
-    CLEANUP(free_p) char *gone = xasprintf("/snapshots/%s", owner);
-    (void)build_server_call(&p->server, "DELETE", gone, NULL, NULL, &ignored); /* the image holds the layers now */
     if (r == 0)
         take_layers(p->now, made);
+    return r;
+}
+
+/* Captures the files of a sandbox as a layer. */
+static int capture_layer(struct build_step_place *p, const char *id, const char *key, struct err *err)
+{
+    CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/snapshots", id);
+    JSON_OWNED body = json_pack("{s:s}", "name", "image build");
+    JSON_OWNED snapshot = NULL;
+    struct err ignored = ERR_INIT;
+    int r = build_server_call(&p->server, "POST", path, body, &snapshot, err);
+    if (r < 0)
+        return r;
+    const char *owner = json_get_str(snapshot, "id", "");
+    r = take_captured(p, owner, key, err);
+    CLEANUP(free_p) char *gone = xasprintf("/snapshots/%s", owner);
+    (void)build_server_call(&p->server, "DELETE", gone, NULL, NULL, &ignored); /* the image holds the layers now */
     return r;
 }
 
@@ -191,6 +214,21 @@ static int run_command(struct build_step_place *p, const char *id, const json_t 
     return 0;
 }
 
+/* With hooks: the server has the sandbox. */
+static int run_hooked(struct build_step_place *p, const json_t *command, char **env, const char *key, struct err *err)
+{
+    const struct image_build_hooks *hooks = p->options->hooks;
+    CLEANUP(free_p) char *owner = NULL;
+    int r = check_left(p, err);
+    if (r == 0)
+        r = hooks->run(hooks->arg, p->now, command, env, &owner, err);
+    if (r < 0)
+        return r;
+    r = take_captured(p, owner, key, err);
+    hooks->done(hooks->arg);
+    return r;
+}
+
 int build_step_run(struct build_step_place *place, const json_t *command, char **env, bool *ret_is_cached,
                    struct err *err)
 {
@@ -207,6 +245,8 @@ int build_step_run(struct build_step_place *place, const json_t *command, char *
     if (*ret_is_cached)
         return 0;
     int r = 0;
+    if (place->options->hooks)
+        return run_hooked(place, command, env, key, err);
     if (!place->has_server) {
         place->has_server = true;
         r = build_server_open(place->options->data_dir, place->options->url, &place->server, err);
@@ -264,7 +304,8 @@ int build_step_copy(struct build_step_place *place, const struct build_copy *cop
     *ret_is_cached = take_cached(place, &d, &key);
     if (*ret_is_cached)
         return 0;
-    CLEANUP(close_fd_p) int fd = layer_begin(place, &tmp, err);
+    r = check_left(place, err);
+    CLEANUP(close_fd_p) int fd = r < 0 ? r : layer_begin(place, &tmp, err);
     r = fd < 0 ? fd : build_copy_write(copy, fd, place->store->is_rootless, err);
     return r < 0 ? r : layer_finish(place, &tmp, key, err);
 }

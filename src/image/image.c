@@ -634,7 +634,8 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     ident_hex(raw, sizeof(raw), top.hex);
     JSON_OWNED record = layered_record(s, base, name, &top);
     char file[RECORD_FILE];
-    record_file("", name, file);
+    record_own(record, base->tenant);
+    record_file_of(record, file);
 
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)

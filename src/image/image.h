@@ -97,7 +97,7 @@ int image_remove(struct image_store *s, const struct image_scope *scope, const c
 int image_verify(struct image_store *s, const struct image_scope *scope, const char *name, json_t **ret,
                  struct err *err);
 /* Registers a folder made by a runtime driver (a captured writable layer) as the top layer over base. The folder is
- * moved into the store. The new image gets the name. */
+ * moved into the store. The new image gets the name, and the tenant of base. */
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
                     struct image **ret, struct err *err);
 
@@ -145,7 +145,7 @@ void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done
                        void *arg);
 
 /* --- builds --- */
-/* Stores an image with the layers and the configuration of like under name and replaces an existing one. */
+/* Stores an image with the layers, the configuration and the tenant of like under name and replaces an existing one. */
 int image_compose(struct image_store *s, const struct image *like, const char *name, struct err *err);
 /* The layers that owner's pin holds, with the configuration of base. ERR_NOT_FOUND: no such pin. */
 int image_from_pin(struct image_store *s, const char *owner, const struct image *base, struct image **ret,
@@ -153,6 +153,18 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
 /* Build steps are cached under this name and the digest of everything that led to them, until image_forget_builds(). */
 #define IMAGE_BUILD_CACHE "build-cache/"
 int image_forget_builds(struct image_store *s, struct err *err);
+
+/* Begins a build in the image tool, for an attached store; request: see image_tool_build.h, and "op": "build". fds:
+ * read end of a pipe with the context, and one end of a SEQPACKET socket; both stay the caller's. Over the socket come
+ * messages of JSON: {event: {…}}, {find: NAME}, {run: {layers, isHost, command, env, user, cwd}} and {taken: true}.
+ * find and run are answered with {…} or {error: {code, msg}}; run with {owner}, of a pin, which taken releases.
+ * *ret_sock is readable when the build is over (image_build_end()); a byte sent to it, or its close, ends it. */
+int image_build_begin(struct image_store *s, json_t *request, const int fds[2], int *ret_sock, struct err *err);
+/* The outcome, once sock is readable. 1: not yet. */
+int image_build_end(int sock, struct err *err);
+#define IMAGE_BUILD_MESSAGE (512u * 1024u) /* longest message */
+/* The layers that are named by digest, lowest first, as an image; ERR_GONE when one is missing. *ret: caller frees. */
+int image_of_layers(struct image_store *s, const json_t *digests, bool is_host, struct image **ret, struct err *err);
 
 /* --- from a registry --- */
 struct image_pull_options {

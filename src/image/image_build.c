@@ -70,6 +70,23 @@ static int one_word(char *const *words, const char *what, struct err *err)
     return 0;
 }
 
+/* Progress: to whoever runs the build, or to standard error. */
+static void tell(struct build *b, json_t *event)
+{
+    const struct image_build_hooks *hooks = b->options->hooks;
+    if (hooks) {
+        hooks->tell(hooks->arg, event);
+        return;
+    }
+    JSON_OWNED own = event;
+    const char *type = json_get_str(own, "type", "");
+    if (strcmp(type, "step") == 0)
+        (void)fprintf(stderr, "step %d/%d: %s\n", (int)json_get_int(own, "step", 0), (int)json_get_int(own, "steps", 0),
+                      json_get_str(own, "text", ""));
+    else
+        (void)fprintf(stderr, "  %s\n", json_get_str(own, "text", "from the cache"));
+}
+
 static void replace(char **slot, const char *text)
 {
     assert(slot);
@@ -111,9 +128,16 @@ static const struct image *find_stage(const struct build *b, const char *name, b
     return NULL;
 }
 
-static int find_image(struct image_store *s, const char *name, struct image **ret, struct err *err)
+static int find_image(struct build *b, const char *name, struct image **ret, struct err *err)
 {
+    const struct image_build_options *o = b->options;
+    const struct image_scope scope = { .tenant = o->tenant ? o->tenant : "", .has_shared = o->has_shared };
+    struct image_store *s = b->place.store;
     struct err missing = ERR_INIT;
+    if (o->hooks) {
+        int found = o->hooks->find(o->hooks->arg, name, err);
+        return found < 0 ? found : image_resolve_for(s, &scope, name, ret, err);
+    }
     int r = image_resolve(s, name, ret, &missing);
     const char *pull = getenv("III_PULL"), *wanted = preset_pull_name(name);
     if (r == -ENOENT && wanted && !(pull && strcmp(pull, "never") == 0)) {
@@ -162,15 +186,17 @@ static int do_from(struct build *b, const struct dockerfile_step *step, char *co
     else if (strcmp(name, "scratch") == 0)
         b->place.now = image_copy(&(struct image){ .name = words[0], .id = words[0] });
     else
-        r = find_image(b->place.store, name, &b->place.now, err);
+        r = find_image(b, name, &b->place.now, err);
     if (r < 0)
         return r;
     struct image *now = b->place.now;
+    replace(&now->tenant, b->options->tenant ? b->options->tenant : "");
     json_t *more = now->more ? json_deep_copy(now->more) : json_object();
     json_decref(now->more);
     now->more = more;
     if (json_array_size(json_get(more, "onBuild")))
-        (void)fprintf(stderr, "  ONBUILD instructions of %s are not run\n", name);
+        tell(b, json_pack("{s:s, s:o}", "type", "note", "text",
+                          json_sprintf("ONBUILD instructions of %.100s are not run", name)));
     (void)json_object_del(more, "onBuild");
     (void)json_object_set_new(more, "history", manifest_history(json_get(more, "history"), now->n_layers, 0));
     if (!strlist_env_get(now->env, "PATH"))
@@ -475,7 +501,7 @@ static int do_copy(struct build *b, const struct dockerfile_step *step, char *co
         bool is_number = from[strspn(from, "0123456789")] == '\0';
         if (!stage && (is_number || (b->stage_name && strcasecmp(b->stage_name, from) == 0)))
             return err_set(err, ERR_INVALID, 0, "--from=%.60s: there is no stage of this name or number above", from);
-        int r = stage ? 0 : find_image(b->place.store, from, &other, err);
+        int r = stage ? 0 : find_image(b, from, &other, err);
         if (r < 0)
             return r;
         stage = stage ? stage : other;
@@ -576,6 +602,15 @@ static int apply(struct build *b, const struct dockerfile_step *step, struct err
     return r;
 }
 
+/* Whether the current stage is the last one to build. */
+static bool is_target(const struct build *b)
+{
+    const char *target = b->options->target;
+    CLEANUP(free_p) char *number = xasprintf("%zu", b->n_stages);
+    return target && b->place.now &&
+           (strcmp(target, number) == 0 || (b->stage_name && strcasecmp(b->stage_name, target) == 0));
+}
+
 static int apply_all(struct build *b, const struct dockerfile *d, struct err *err)
 {
     static const char *const platform[] = { "TARGET", "BUILD" };
@@ -593,16 +628,36 @@ static int apply_all(struct build *b, const struct dockerfile *d, struct err *er
         for (char *c = shown; *c; c++)
             if (iscntrl((unsigned char)*c))
                 *c = ' ';
-        (void)fprintf(stderr, "step %zu/%zu: %s %s\n", i + 1, d->n_steps, dockerfile_kind_name(step->kind), shown);
+        CLEANUP(free_p) char *text = xasprintf("%s %s", dockerfile_kind_name(step->kind), shown);
+        if (step->kind == DOCKERFILE_FROM && is_target(b))
+            break;
+        tell(b,
+             json_pack("{s:s, s:I, s:I, s:I, s:o}", "type", "step", "step", (json_int_t)i + 1, "steps",
+                       (json_int_t)d->n_steps, "line", (json_int_t)step->line, "text", json_text(text, strlen(text))));
         b->is_cached = false;
         bool is_stopped = b->options->stop && atomic_load(b->options->stop);
         int r = is_stopped ? err_set(err, ERR_GONE, ECANCELED, "the build was stopped") : apply(b, step, err);
         if (r < 0)
             return r;
         if (b->is_cached)
-            (void)fprintf(stderr, "  from the cache\n");
+            tell(b, json_pack("{s:s}", "type", "cached"));
     }
-    return 0;
+    return !b->options->target || is_target(b)
+               ? 0
+               : err_set(err, ERR_INVALID, 0, "the Dockerfile has no stage \"%.100s\"", b->options->target);
+}
+
+/* The Dockerfile of a context that came from elsewhere: its links are followed inside the context. */
+static int read_inside(const struct build *b, struct dockerfile *ret, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT(DOCKERFILE_BYTES_MAX);
+    const char *path = b->options->dockerfile ? b->options->dockerfile : "Dockerfile";
+    int r = layer_view_read(&b->place.context.view, path, &text);
+    if (r == -E2BIG)
+        return err_set(err, ERR_TOO_LARGE, 0, "%.200s: at most %d bytes are read", path, DOCKERFILE_BYTES_MAX);
+    if (r < 0)
+        return err_set(err, r == -ENOENT ? ERR_NOT_FOUND : ERR_INVALID, -r, "%.200s in the context", path);
+    return dockerfile_parse(buf_text(&text), text.len, ret, err);
 }
 
 static int read_dockerfile(const struct image_build_options *o, struct dockerfile *ret, struct err *err)
@@ -629,10 +684,12 @@ int image_build(struct image_store *s, const struct image_build_options *options
     int r = image_name_check(options->name, err);
     if (r == 0 && strncmp(options->name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) == 0)
         r = err_set(err, ERR_INVALID, 0, "names that begin with " IMAGE_BUILD_CACHE " are for the steps of builds");
-    if (r == 0)
+    if (r == 0 && !options->hooks)
         r = read_dockerfile(options, &d, err);
     if (r == 0)
         r = build_context_open(options->context, &b.place.context, err);
+    if (r == 0 && options->hooks)
+        r = read_inside(&b, &d, err);
     if (r == 0)
         r = apply_all(&b, &d, err);
     struct image *now = b.place.now;
@@ -645,7 +702,7 @@ int image_build(struct image_store *s, const struct image_build_options *options
         r = image_compose(s, now, options->name, err);
     }
     if (r == 0)
-        r = image_resolve(s, options->name, ret, err);
+        r = image_resolve_for(s, &(struct image_scope){ .tenant = now->tenant }, options->name, ret, err);
     if (b.place.has_server)
         build_server_done(&b.place.server);
     build_context_done(&b.place.context);

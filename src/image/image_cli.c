@@ -54,6 +54,7 @@ static const char help_text[] =
     "  -t, --tag NAME         build: the image's name\n"
     "  -f, --file FILE        build: the Dockerfile (default: CONTEXT/Dockerfile)\n"
     "  --build-arg K=V        build: value of an ARG; may be repeated\n"
+    "  --target STAGE         build: the last stage to build, by name or number\n"
     "  --network              build: steps may use the network\n"
     "  --no-cache             build: run every step, ignore the cache\n"
     "  --url URL              build: the server that uses this data folder (default: the one at III_HOST and\n"
@@ -367,6 +368,7 @@ static int read_options(int argc, char **argv, struct options *ret)
                                            { "build-arg", required_argument, NULL, 'a' },
                                            { "network", no_argument, NULL, 'n' },
                                            { "no-cache", no_argument, NULL, 'c' },
+                                           { "target", required_argument, NULL, 'g' },
                                            { "url", required_argument, NULL, 'u' },
                                            { "help", no_argument, NULL, 'h' },
                                            { 0 } };
@@ -395,6 +397,9 @@ static int read_options(int argc, char **argv, struct options *ret)
             break;
         case 't':
             ret->build.name = optarg;
+            break;
+        case 'g':
+            ret->build.target = optarg;
             break;
         case 'f':
             ret->build.dockerfile = optarg;

@@ -34,7 +34,8 @@ int image_compose(struct image_store *s, const struct image *like, const char *n
     }
     const struct manifest_config config = record_config(like);
     JSON_OWNED record = record_new(name, "layer", layers, like->n_layers, &config);
-    record_file("", name, file);
+    record_own(record, like->tenant);
+    record_file_of(record, file);
     return layout_write_json(s, s->images_fd, file, record, true, err);
 }
 
@@ -74,23 +75,41 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
 static bool note_cached(void *arg, json_t *record)
 {
     const char *name = json_get_str(record, "name", "");
+    char file[RECORD_FILE];
+    record_file_of(record, file);
     if (strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) == 0)
-        (void)json_array_append_new(arg, json_string(name));
+        (void)json_array_append_new(arg, json_string(file));
     return true;
 }
 
 int image_forget_builds(struct image_store *s, struct err *err)
 {
-    JSON_OWNED names = json_array();
+    JSON_OWNED files = json_array();
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
-    record_each(s, note_cached, names);
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        char file[RECORD_FILE];
-        record_file("", json_string_value(json_array_get(names, i)), file);
-        if (unlinkat(s->images_fd, file, 0) < 0 && errno != ENOENT)
+    record_each(s, note_cached, files);
+    for (size_t i = 0; i < json_array_size(files); i++)
+        if (unlinkat(s->images_fd, json_string_value(json_array_get(files, i)), 0) < 0 && errno != ENOENT)
             return err_set(err, err_from_errno(errno), errno, "remove a cached build step");
+    return 0;
+}
+
+int image_of_layers(struct image_store *s, const json_t *digests, bool is_host, struct image **ret, struct err *err)
+{
+    size_t n = json_array_size(digests);
+    if (n == 0 || n > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "an image has 1 to %d layers, this one has %zu", IMAGE_LAYERS_MAX, n);
+    CLEANUP(image_free_p) struct image *made = xzalloc(sizeof(*made));
+    made->layers = xzalloc((n + 1) * sizeof(*made->layers));
+    made->layer_bytes = xzalloc((n + 1) * sizeof(*made->layer_bytes));
+    made->is_host = is_host;
+    for (size_t i = 0; i < n; i++) {
+        const char *hex = json_string_value(json_array_get(digests, i));
+        if (!hex || !digest_is_hex(hex) || !layout_has_layer(s, hex))
+            return err_set(err, ERR_GONE, 0, "a layer was removed during the build: build again");
+        made->layers[made->n_layers++] = layout_layer_path(s, hex);
     }
+    *ret = STEAL(made);
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "image/image_tool_pool.h"
+#include "image/layout.h"
 #include "os/seqsock.h"
 
 #define LOOK_MS 100 /* how often a long call checks whether it was cancelled */
@@ -158,6 +159,36 @@ static int read_reply(int sock, char *text, struct image_pull_state *state, json
         (void)snprintf(err->msg, sizeof(err->msg), "%s", json_get_str(e, "msg", "the image tool gave no reason"));
     }
     return result < 0 && result > -4096 ? (int)result : -EIO;
+}
+
+int image_build_begin(struct image_store *s, json_t *request, const int fds[2], int *ret_sock, struct err *err)
+{
+    int pair[2];
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(request, &len);
+    struct iovec parts[2] = { { text, len }, { NULL, 0 } };
+    json_decref(request);
+    if (!text || len >= IMAGE_REMOTE_MESSAGE)
+        return err_set(err, ERR_TOO_LARGE, 0, "a request of %zu bytes to the image tool", len);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, -errno, "socket pair for the image tool");
+    int r = seqsock_send(pair[0], parts, fds, 2);
+    r = r < 0 ? err_sys(err, r, "ask the image tool") : hand_over(s->remote, pair[1], IMAGE_TOOL_POOL_UNTRUSTED, err);
+    (void)close(pair[1]); /* the tool's */
+    if (r < 0)
+        (void)close(pair[0]); /* nobody has the other end */
+    else
+        *ret_sock = pair[0];
+    return r;
+}
+
+int image_build_end(int sock, struct err *err)
+{
+    CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_REMOTE_MESSAGE);
+    int r = read_reply(sock, text, NULL, NULL, err);
+    return r == -EPIPE && !err->code
+               ? err_set(err, ERR_INTERNAL, 0, "the process that builds ended in the middle of this: try again")
+               : r;
 }
 
 /* One call in progress. */

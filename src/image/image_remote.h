@@ -8,7 +8,7 @@
 #include "image/image.h"
 #include "os/keeper.h"
 
-#define IMAGE_REMOTE_MESSAGE (512u * 1024u) /* longest request or reply */
+#define IMAGE_REMOTE_MESSAGE IMAGE_BUILD_MESSAGE /* longest request or reply */
 
 struct image_remote;
 

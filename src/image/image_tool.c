@@ -25,6 +25,7 @@
 #include "image/host_view.h"
 #include "image/image.h"
 #include "image/image_remote.h"
+#include "image/image_tool_build.h"
 #include "image/image_tool_pool.h"
 #include "image/layer_digest.h"
 #include "image/layout.h"
@@ -47,6 +48,7 @@ struct tool {
     int call_fd;
     bool has_read_untrusted; /* bytes of a registry or an archive */
     int out_fd;              /* sent along with the request, or NO_FD */
+    int talk_fd;             /* the second one, of a build; or NO_FD */
     /* long work: */
     struct image_pull_state pull;
     atomic_bool is_unwanted;
@@ -200,6 +202,15 @@ static int op_send(struct tool *t, const json_t *q, json_t *answer, struct err *
     return image_send(t->store, &of, json_get_str(q, "tag", ""), t->out_fd, &t->pull, err);
 }
 
+static int op_build(struct tool *t, const json_t *q, json_t *answer, struct err *err)
+{
+    (void)answer;
+    if (t->out_fd < 0 || t->talk_fd < 0)
+        return err_set(err, ERR_INVALID, 0, "no descriptors came along");
+    const struct image_tool_build build = { t->store, q, t->out_fd, t->talk_fd, &t->is_unwanted };
+    return image_tool_build(&build, err);
+}
+
 /* "boxes/<16 hex digits>/upper[-N]" or "boxes/tmp-N-N": folders a driver captures. */
 static bool is_captured(const char *path)
 {
@@ -270,7 +281,7 @@ static const struct {
             { "remove", op_remove, false, false }, { "collect", op_collect, false, false },
             { "host", op_host, false, false },     { "bytes", op_bytes, false, false },
             { "stack", op_stack, false, false },   { "discard", op_discard, false, false },
-            { "send", op_send, true, false } };
+            { "send", op_send, true, false },      { "build", op_build, true, true } };
 
 /* --- privileges of the tool itself --- */
 
@@ -288,11 +299,14 @@ static bool serve_call(struct tool *t, int confined, const struct err *why)
     struct err err = *why;
     size_t n_fds = 0;
     CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_REMOTE_MESSAGE);
-    ssize_t n = seqsock_recv(t->call_fd, text, IMAGE_REMOTE_MESSAGE, &t->out_fd, 1, &n_fds);
+    int fds[2] = { NO_FD, NO_FD };
+    ssize_t n = seqsock_recv(t->call_fd, text, IMAGE_REMOTE_MESSAGE, fds, 2, &n_fds);
     if (n <= 0)
         return false;
-    CLEANUP(close_fd_p) int out_fd = n_fds ? t->out_fd : NO_FD; /* closed when the call is over */
+    CLEANUP(close_fd_p) int out_fd = fds[0]; /* both closed when the call is over */
+    CLEANUP(close_fd_p) int talk_fd = fds[1];
     t->out_fd = out_fd;
+    t->talk_fd = talk_fd;
     int r = confined < 0 ? confined : json_read(text, (size_t)n, &q, &err);
     if (r == 0) {
         const char *name = json_get_str(q, "op", "");
@@ -331,7 +345,7 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "the image tool is started by the server only: iii serve\n");
         return 2;
     }
-    struct tool t = { .data_dir = argv[2], .call_fd = NO_FD, .out_fd = NO_FD, .over_fd = NO_FD };
+    struct tool t = { .data_dir = argv[2], .call_fd = NO_FD, .out_fd = NO_FD, .talk_fd = NO_FD, .over_fd = NO_FD };
     CLEANUP(free_p) char *dir = xasprintf("%s/images", argv[2]);
     (void)prctl(PR_SET_NAME, "iii-images"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);         /* none of these can fail */

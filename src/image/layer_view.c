@@ -191,3 +191,30 @@ int layer_view_resolve(const struct layer_view *v, const char *path, char **ret)
     *ret = STEAL(done);
     return 0;
 }
+
+int layer_view_read(const struct layer_view *v, const char *path, struct buf *out)
+{
+    CLEANUP(layer_view_done) struct layer_view folder = { 0 };
+    CLEANUP(free_p) char *real = NULL;
+    struct stat st;
+    int dir = NO_FD;
+    int r = layer_view_resolve(v, path, &real);
+    if (r < 0)
+        return r;
+    char *slash = strrchr(real, '/');
+    const char *name = slash ? slash + 1 : real;
+    CLEANUP(free_p) char *above = xstrndup(real, slash ? (size_t)(slash - real) : 0);
+    r = layer_view_enter(v, above, &folder);
+    r = r < 0 ? r : layer_view_look(&folder, name, &st, &dir);
+    if (r < 0 || !S_ISREG(st.st_mode))
+        return r < 0 ? r : -EINVAL;
+    CLEANUP(close_fd_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char piece[4096];
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0) {
+        n = read(fd, piece, sizeof(piece));
+        if (n > 0 && buf_add(out, piece, (size_t)n) < 0)
+            return -E2BIG;
+    }
+    return n < 0 ? -errno : 0;
+}

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
+
 #define LAYER_VIEW_LINKS 40 /* links followed for one path */
 
 struct layer_view {
@@ -23,3 +25,6 @@ int layer_view_names(const struct layer_view *v, char ***ret);
 /* A path of the whole view with every link followed inside it: "a/b", "" for the view itself. What does not exist stays
  * as it is. *ret: caller frees. -ELOOP. */
 int layer_view_resolve(const struct layer_view *v, const char *path, char **ret);
+/* Adds the content of a file, whose links are followed inside the view. -EINVAL: it is not a regular file; -E2BIG: out
+ * is full. */
+int layer_view_read(const struct layer_view *v, const char *path, struct buf *out);

@@ -68,6 +68,12 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
                      geteuid() != 0, "layers", list, "config", cfg);
 }
 
+void record_own(json_t *record, const char *tenant)
+{
+    if (tenant && *tenant)
+        (void)json_object_set_new(record, "tenant", json_string(tenant));
+}
+
 struct manifest_config record_config(const struct image *i)
 {
     return (struct manifest_config){ .env = i->env,

@@ -18,6 +18,7 @@ size_t record_rekey(struct image_store *s, bool is_dry);
 /* A new record; source is "tar", "oci", "layer" or "host". */
 json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
                    const struct manifest_config *config);
+void record_own(json_t *record, const char *tenant);         /* "" or NULL: the operator's */
 struct manifest_config record_config(const struct image *i); /* what a record of it has; borrowed */
 /* asked: the name to show. -EINVAL when the record is not one of ours; ERR_GONE when a layer is missing. */
 int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret,

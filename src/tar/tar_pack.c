@@ -201,6 +201,8 @@ static int put_entry(struct packing *p, int at, const char *name, int depth)
     p->len += len;
     if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         r = errno == ENOENT ? 0 : fail(p, errno, "look at");
+    else if (p->plan->is_out && p->plan->is_out(p->plan->arg, p->path, S_ISDIR(st.st_mode)))
+        r = 0;
     else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
         r = put_opened(p, at, name, S_ISDIR(st.st_mode), depth);
     else if (S_ISLNK(st.st_mode))

@@ -20,6 +20,8 @@ struct tar_pack_plan {
     bool is_plain;    /* no hard links: a file with several names is stored once for each */
     tar_sink_fn *sink;
     void *arg;
+    /* Whether an entry, and what is below it, is left out; path: "a/b". NULL: nothing is. */
+    bool (*is_out)(void *arg, const char *path, bool is_folder);
 };
 
 /* fd: an open folder, or a regular file, which becomes an archive of that one under its name. The folder's own entry is
