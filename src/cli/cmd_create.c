@@ -24,8 +24,7 @@ enum { EXIT_SIGNALLED = 128 };
 
 /* --- what was asked --- */
 
-/* "512" MB, "256m", "2g", "1.5GiB", and docker's "k" and "b". 0: not a size. */
-static int64_t size_mb(const char *text)
+int64_t cmd_create_size_mb(const char *text)
 {
     static const char letters[] = "bkmgt";
     char *end;
@@ -47,10 +46,10 @@ int cmd_create_sizes(const struct verbs_args *a, json_t *params)
 {
     const char *memory = verbs_value(a, "memory"), *cpus = verbs_value(a, "cpus");
     struct err err = ERR_INIT;
-    if (memory && size_mb(memory) == 0)
+    if (memory && cmd_create_size_mb(memory) == 0)
         return verbs_usage_error(a->verb, "--memory: \"%s\" is not a size like 512 (MB), 256m or 2g", memory);
     if (memory)
-        (void)json_object_set_new(params, "memory", json_integer(size_mb(memory)));
+        (void)json_object_set_new(params, "memory", json_integer(cmd_create_size_mb(memory)));
     if (cpus && operation_args_put(params, operation_args_field(a->verb->op, "cpu"), cpus, &err) < 0)
         return verbs_usage_error(a->verb, "--cpus: \"%s\" is not a number", cpus);
     return 0;

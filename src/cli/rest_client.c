@@ -253,7 +253,8 @@ static int request_start(struct waiting *w, struct err *err)
     CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, w->req->path);
     CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
     CLEANUP(free_p) char *text = w->req->body ? json_write(w->req->body, NULL) : NULL;
-    const char *headers[4] = { "Content-Type: application/json" };
+    const char *headers[4] = { w->req->body_fd ? "Content-Type: application/octet-stream"
+                                               : "Content-Type: application/json" };
     size_t n = 1;
     if (*l->token)
         headers[n++] = auth;
@@ -264,6 +265,7 @@ static int request_start(struct waiting *w, struct err *err)
                                           .headers = headers,
                                           .body = text,
                                           .body_len = text ? strlen(text) : 0,
+                                          .body_fd = w->req->body_fd,
                                           .timeout_ms = w->req->on_event ? -1 : CALL_MAX_MS,
                                           .trust = &l->trust,
                                           .rule = outgoing_any };
@@ -425,7 +427,7 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
                    struct err *err)
 {
     const struct op *op = call->op;
-    bool is_queried = strcmp(op->method, "GET") == 0 || strcmp(op->method, "DELETE") == 0;
+    bool is_queried = strcmp(op->method, "GET") == 0 || strcmp(op->method, "DELETE") == 0 || call->body_fd;
     CLEANUP(free_p) char *path = rest_client_path(op, call->params);
     CLEANUP(buf_done) struct buf full = BUF_INIT(1 << 20);
     JSON_OWNED body = json_object();
@@ -437,7 +439,7 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
     {
         if (is_in_path(op, name))
             continue;
-        if (!is_queried || json_is_object(value) || json_is_array(value)) {
+        if (!is_queried || (!call->body_fd && (json_is_object(value) || json_is_array(value)))) {
             (void)json_object_set(body, name, value);
             continue;
         }
@@ -448,10 +450,11 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
     }
     if (r < 0)
         return err_set(err, ERR_TOO_LARGE, 0, "the parameters are too long for an address");
-    bool has_body = !is_queried || json_object_size(body) > 0;
+    bool has_body = !call->body_fd && (!is_queried || json_object_size(body) > 0);
     struct rest_client_request req = { .method = op->method,
                                        .path = buf_text(&full),
                                        .body = has_body ? body : NULL,
+                                       .body_fd = call->body_fd,
                                        .on_event = call->on_event,
                                        .arg = call->arg,
                                        .what = call->what,

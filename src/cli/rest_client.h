@@ -32,6 +32,7 @@ typedef int rest_client_event_fn(void *arg, const json_t *event);
 struct rest_client_request {
     const char *method, *path; /* path after the prefix, with its query */
     const json_t *body;        /* or NULL */
+    const int *body_fd;        /* instead: a pipe whose bytes are the body; taken. NULL: none */
     rest_client_event_fn *on_event;
     void *arg;
     const char *what;  /* shown on a terminal when the reply takes long, "creating a sandbox"; NULL: that we wait */
@@ -53,6 +54,7 @@ int rest_client_run(const struct rest_client *l, const struct rest_client_reques
 struct rest_client_call {
     const struct op *op;
     const json_t *params;
+    const int *body_fd;             /* of an operation whose body is bytes; taken */
     rest_client_event_fn *on_event; /* or NULL */
     void *arg;
     const char *what, *image;

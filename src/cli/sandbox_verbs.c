@@ -2,6 +2,7 @@
  * `iii-sandbox` the spellings of its contract (VERBS_CONTRACT). All talk to the REST API. verb_program.c adds options
  * for the fields of a row's operation, and the general ones. */
 #include "cli/cmd_boxes.h"
+#include "cli/cmd_build.h"
 #include "cli/cmd_create.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_images.h"
@@ -111,6 +112,17 @@ static const struct verbs_option events_options[] = {
 };
 static const struct verbs_option metrics_options[] = {
     { "follow", 'f', NULL, "Continue, with a line for each sample" },
+    END,
+};
+static const struct verbs_option build_options[] = {
+    { "tag", 't', "NAME", "The image's name; required" },
+    { "file", 'f', "FILE", "The Dockerfile, in the context [CONTEXT/Dockerfile]" },
+    { "target", 0, "STAGE", "Build this stage, not the last" },
+    { "build-arg", 0, "NAME=VALUE", "Value of an ARG; may be repeated" },
+    { "no-cache", 0, NULL, "Run every step" },
+    { "network", 0, NULL, "Steps may use the network" },
+    { "memory", 'm', "SIZE", "Memory of the sandbox of each step [the server's default]" },
+    { "url", 0, "URL", "The same as --server" },
     END,
 };
 static const struct verbs_option top_options[] = {
@@ -237,6 +249,14 @@ const struct verbs_verb sandbox_verbs_rows[] = {
       NULL, follow_events, REST | VERBS_GROUP, 0, -1, OP_OF(event_history) },
     { "images", "", "List the images that sandboxes can start from", NULL, images_options, "iii images", NULL,
       operation_verb_run, REST, 0, 0, OP_OF(image_list) },
+    { "build", "CONTEXT", "Build an image on the server from a Dockerfile",
+      "Sends the folder CONTEXT, without what its .dockerignore excludes, and shows the log. Each\n"
+      "RUN has a sandbox. `iii image build` builds in this host's image store, without a server.",
+      build_options,
+      "iii build -t my-app .\n"
+      "iii build -t my-app:2 -f docker/Dockerfile --build-arg VERSION=2 --target run .\n"
+      "iii build -t my-app --url https://sandboxes.example .",
+      NULL, cmd_build_run, REST, 1, 1 },
     { "pull", "IMAGE", "Pull an image from its registry", NULL, NULL, "iii pull alpine:3", NULL, cmd_images_pull,
       REST | VERBS_IMAGE, 1, 1 },
     { "rmi", "IMAGE...", "Remove images", NULL, NULL, "iii rmi alpine:3", NULL, cmd_images_rm, REST | VERBS_IMAGE, 1,

@@ -482,6 +482,21 @@ const struct field fields_images_pull[] = {
     { "image", "Image to pull: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
     END,
 };
+const struct field fields_images_build[] = {
+    { "name", "Name of the new image; it replaces one of that name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "dockerfile", "Path of the Dockerfile in the context", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+      .fallback = "Dockerfile" },
+    { "target", "Last stage to build, by name or number", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
+      .fallback = "the last of the Dockerfile" },
+    { "buildArgs", "Values of ARGs; in a query as JSON", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "noCache", "Run every step, whatever the cache has", FIELD_BOOL, 0, 0, 0, .fallback = "false" },
+    { "network", "Steps may use the network, as far as egress policies let them", FIELD_BOOL, 0, 0, 0,
+      .fallback = "false" },
+    { "memory", "Memory of the sandbox that runs a step, MB", FIELD_INT, 0, RANGE(MEMORY_MB),
+      .fallback = "that of a create" },
+    { "content", "The context: a channel that the function reads", FIELD_OBJ, FIELD_CHANNEL, 0, 8 },
+    END,
+};
 const struct field fields_images_name[] = { FIELDS_PATH_PART("name", "Image name", REF_SHARED), END };
 const struct field fields_images_query[] = { { "name", "Image name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END };
 const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id", REF_TEMPLATE), END };

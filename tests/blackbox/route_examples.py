@@ -274,6 +274,7 @@ EXAMPLES = {
 # they are only called with what they must refuse.
 REFUSED = {
     "image_pull": {"image": ""},
+    "image_build": {"name": "build-cache/x"},
     "image_delete": {"name": "none_such"},
     "image_delete_query": {"name": "none_such"},
     "sandbox_hibernate": {"id": "none_such"},  # not on every backend: test_wake.py, test_vm_sleep.py

@@ -43,6 +43,7 @@
 #include "sandbox/observe/denied_calls.h"
 #include "sandbox/observe/webhooks.h"
 #include "sandbox/observe/workers.h"
+#include "sandbox/storage/builds.h"
 #include "sandbox/storage/converter.h"
 #include "sandbox/storage/disk_watch.h"
 #include "sandbox/storage/pulls.h"
@@ -207,6 +208,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->egress = egress_new(m);
     m->ports = ports_new(m);
     m->pulls = pulls_new(m);
+    m->builds = builds_new(m);
     m->terminals = terminal_set_new(m);
     m->contexts = context_set_new(m);
     m->queue = queue_new(m);
@@ -264,6 +266,7 @@ struct manager *manager_free(struct manager *m)
     crontimer_free(m->sweep_timer);
     pool_free(m->pool);
     ports_free(m->ports);
+    builds_free(m->builds);
     pulls_free(m->pulls);
     if (m->images)
         image_store_use_policy(m->images, NULL);

@@ -18,6 +18,7 @@
 
 struct alerts;
 struct channel_hub;
+struct builds;
 struct pool;
 struct ports;
 struct pulls;
@@ -61,6 +62,7 @@ struct manager {
     struct channel_hub *channels;
     struct ports *ports;
     struct pulls *pulls;
+    struct builds *builds;
     struct image_policy *image_policy;
     struct terminal_set *terminals;
     struct context_set *contexts;

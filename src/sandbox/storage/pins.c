@@ -77,7 +77,8 @@ static bool is_alive(void *arg, const char *owner)
     struct manager *m = arg;
     if (strncmp(owner, "snap_", 5) == 0)
         return snapshots_has(m->snapshots, owner);
-    bool is_box = strncmp(owner, "sbx_", 4) == 0 || strncmp(owner, "pool_", 5) == 0 || strncmp(owner, "fork_", 5) == 0;
+    bool is_box = strncmp(owner, "sbx_", 4) == 0 || strncmp(owner, "pool_", 5) == 0 ||
+                  strncmp(owner, "fork_", 5) == 0 || strncmp(owner, "build_", 6) == 0;
     return !is_box || map_get(m->sandboxes, owner);
 }
 

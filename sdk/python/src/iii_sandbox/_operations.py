@@ -1718,6 +1718,17 @@ FS_CONTENT_WRITE = Operation(
     safe=False,
     idempotency_key=False,
 )
+IMAGE_BUILD = Operation(
+    name="image_build",
+    method="POST",
+    path="/sandbox/images/build",
+    query=("name", "dockerfile", "target", "buildArgs", "noCache", "network", "memory"),
+    body=(),
+    stream="asked",
+    long=True,
+    safe=False,
+    idempotency_key=False,
+)
 
 OPERATIONS = {
     op.name: op
@@ -1878,6 +1889,7 @@ OPERATIONS = {
         WORKER_HEARTBEAT,
         FS_CONTENT_READ,
         FS_CONTENT_WRITE,
+        IMAGE_BUILD,
     )
 }
 

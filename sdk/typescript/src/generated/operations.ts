@@ -1720,6 +1720,17 @@ export const operations = {
     safe: false,
     idempotencyKey: false,
   },
+  image_build: {
+    name: "image_build",
+    method: "POST",
+    path: "/sandbox/images/build",
+    query: ["name", "dockerfile", "target", "buildArgs", "noCache", "network", "memory"],
+    body: [],
+    stream: "asked",
+    long: true,
+    safe: false,
+    idempotencyKey: false,
+  },
 } as const satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof operations;

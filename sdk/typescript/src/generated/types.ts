@@ -2598,3 +2598,21 @@ export interface FsContentWriteParams {
   /** 413 if the body is longer; the old file stays */
   maxBytes?: number;
 }
+
+/** What image_build takes. */
+export interface ImageBuildParams {
+  /** Name of the new image; it replaces one of that name */
+  name: string;
+  /** Path of the Dockerfile in the context */
+  dockerfile?: string;
+  /** Last stage to build, by name or number */
+  target?: string;
+  /** Values of ARGs; in a query as JSON */
+  buildArgs?: Record<string, string>;
+  /** Run every step, whatever the cache has */
+  noCache?: boolean;
+  /** Steps may use the network, as far as egress policies let them */
+  network?: boolean;
+  /** Memory of the sandbox that runs a step, MB */
+  memory?: number;
+}
