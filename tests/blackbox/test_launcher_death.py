@@ -197,6 +197,56 @@ def test_one_that_dies_again_and_again_is_given_pauses():
         server.remove()
 
 
+def test_files_stay_when_no_launcher_is_there_to_stop_and_start():
+    """While launchers get pauses, stops and starts are refused; the next launcher's sweep must not take the files."""
+    server = harness.Server(env={"III_BLANK_POOL": "1"})
+    held = leak.Holdings(server.data_dir)
+    hunter = None
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            ids = [caller.create()["id"] for _ in range(4)]
+            for sid in ids:
+                caller.exec(sid, f"echo {sid} > /workspace/f")
+            for sid in ids[2:]:
+                caller.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+            held.look(server.pid)
+            for _ in range(2):
+                refused = []
+                hunter = Hunter(server)
+                hunter.start()
+                harness.wait_until(lambda: server.log().count("evt=launcher.pause") > 0 and len(hunter.killed) >= 6, "launchers to get pauses")
+
+                def refuse(sid, what, seen=refused):
+                    reply = caller.post(f"/sandboxes/{sid}/{what}", {"timeout": 0} if what == "stop" else {})
+                    seen += [(sid, what)] if reply.status == 503 else []
+                    return (sid, what) in seen
+
+                for sid, what in zip(ids, ("stop", "stop", "start", "start"), strict=True):
+                    harness.wait_until(lambda: refuse(sid, what) or caller.ok("GET", f"/sandboxes/{sid}")["status"] != "running", "a call to be refused")  # noqa: B023
+                hunter.done.set()
+                hunter.join()
+                assert refused, "no call was refused"
+                for sid in ids:
+                    harness.wait_until(lambda: caller.post(f"/sandboxes/{sid}/start").status == 200, f"{sid} to be started again")  # noqa: B023
+                    assert caller.exec(sid, "cat /workspace/f")["stdout"] == sid + "\n"
+                kill_launcher(server)
+                for sid in ids:
+                    assert caller.exec(sid, "cat /workspace/f")["stdout"] == sid + "\n"
+                held.look(server.pid)
+                for sid in ids[2:]:
+                    caller.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+            for sid in ids:
+                caller.ok("DELETE", f"/sandboxes/{sid}")
+        held.look(server.pid)
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        if hunter:
+            hunter.done.set()
+        server.remove()
+
+
 def running(server, *words):
     return [pid for pid in leak.descendants(server.pid) if leak.read(f"/proc/{pid}/cmdline").split("\0")[:-1] == list(words)]
 

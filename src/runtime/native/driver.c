@@ -7,7 +7,9 @@
  *
  * When the launcher dies, boxes continue. A new launcher is started at once, learns of the known boxes, sweeps the
  * unfinished ones, and gets every pending request again that may be repeated; the others fail. A launcher that dies
- * QUICK_ENDS_MAX times in a row is restarted after a growing pause, and requests fail meanwhile. */
+ * QUICK_ENDS_MAX times in a row is restarted after a growing pause, and requests fail meanwhile. A box that is being
+ * halted, started from kept files or adopted has no handle: its id is in n->unheld until that has succeeded, so that no
+ * sweep removes its files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -141,6 +143,8 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
      * launcher did. */
     bool is_leftover = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
     struct box *b = box_named(n, p->message->request.name);
+    if (rep->result >= 0)
+        (void)json_object_del(n->unheld, p->id); /* it has a handle, or the launcher has marked its files */
     if (b && p->op == WIRE_MEASURE && rep->result >= 0)
         b->measured = rep->size_bytes < 0 ? 0 : rep->size_bytes;
     if (b && (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0)
@@ -179,13 +183,14 @@ static void pending_free_p(struct pending **slot)
     free(*slot);
 }
 
-/* Fails everything that waits; callbacks may send more requests, which fail later. */
+/* While there is no launcher, fails everything that waits; callbacks may send more requests, which fail later. */
 static void pending_fail_all(void *arg)
 {
     struct native *n = arg;
     struct err err = ERR_INIT;
-    struct pending *list = n->pending;
-    n->pending = NULL;
+    if (!n->is_dead)
+        return;
+    struct pending *list = STEAL(n->pending);
     err_set(&err, ERR_CAPACITY, EPIPE,
             "the launcher process exited %u times in a row and is restarted after a pause (see the log): try again",
             n->quick_ends);
@@ -339,8 +344,10 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     q->shm_mb = plan->shm_mb ? plan->shm_mb : LIMIT_DEFAULT(SHM_MB);
     q->is_host = plan->is_host;
     q->is_kept = plan->kept != NULL;
-    if (plan->kept)
+    if (plan->kept) {
         snprintf(q->name, sizeof(q->name), "%s", json_get_str(plan->kept, "name", ""));
+        (void)json_object_set_new(n->unheld, q->id, json_true());
+    }
     put_layers((char *)(m + 1), plan->layers, plan->n_layers);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
@@ -360,6 +367,7 @@ static void native_adopt(struct runtime *rt, const json_t *record, bool is_pause
     q->start_time = (uint64_t)json_get_int(record, "startTime", 0);
     q->slot = (uint32_t)json_get_int(record, "slot", 0);
     q->is_paused = is_paused;
+    (void)json_object_set_new(n->unheld, q->id, json_true());
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -421,6 +429,10 @@ static void ask_kept(struct native *n, uint32_t op, const json_t *record, box_do
     memcpy(p->id, m->request.id, sizeof(p->id));
     p->on_done = fn;
     p->arg = arg;
+    if (op == WIRE_HALT)
+        (void)json_object_set_new(n->unheld, p->id, json_true());
+    else
+        (void)json_object_del(n->unheld, p->id);
     submit(n, m, p);
 }
 
@@ -443,7 +455,7 @@ static void native_discard(struct runtime *rt, const json_t *record, box_done_fn
 
 static void native_forget(struct box *b)
 {
-    (void)box_owner(b);
+    box_owner(b)->is_left = true;
     box_free(b);
 }
 
@@ -714,6 +726,7 @@ static struct runtime *native_free(struct runtime *rt)
     keeper_free(n->own_keeper);
     if (n->has_own_cgroups)
         cgroup_host_done(&n->cgroups);
+    json_decref(n->unheld);
     free(n->data_dir);
     n->magic = 0;
     free(n);
@@ -811,12 +824,6 @@ static bool is_repeatable(uint32_t op)
            op == WIRE_HALT;
 }
 
-/* Its box has no handle and must stay. */
-static bool names_kept(const struct pending *p)
-{
-    return p->op == WIRE_ADOPT || p->op == WIRE_HALT || (p->op == WIRE_CREATE && p->message->request.is_kept);
-}
-
 static void end_launcher(struct native *n)
 {
     n->out = NULL;
@@ -831,11 +838,20 @@ static int start_again(struct native *n, struct err *err)
 }
 
 /* The launcher is back: it gets the boxes first, then the pending requests. */
-static void resume_with(struct native *n, struct pending *waiting)
+static void launcher_resume(struct native *n)
 {
     struct err err = ERR_INIT;
-    size_t count = 0;
+    struct pending *waiting = NULL;
+    size_t count = json_object_size(n->unheld);
+    const char *id;
+    json_t *value;
     n->is_dead = false;
+    while (n->pending) { /* newest first; reversed, so that they are sent again in their order */
+        struct pending *p = n->pending;
+        n->pending = p->next;
+        p->next = waiting;
+        waiting = p;
+    }
     for (const struct box *b = n->boxes; b; b = b->next, count++) {
         struct message *m = message_new(WIRE_ADOPT, 0);
         struct wire_request *q = &m->request;
@@ -848,17 +864,12 @@ static void resume_with(struct native *n, struct pending *waiting)
         q->is_linked = 1;
         submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
     }
-    /* Keeps these, halted ones, and those that a request will name: the others are unfinished. */
-    for (const struct pending *p = waiting; p; p = p->next)
-        count += names_kept(p);
     CLEANUP(free_p) const char **kept = xzalloc((count + 1) * sizeof(*kept));
     count = 0;
     for (const struct box *b = n->boxes; b; b = b->next)
         kept[count++] = b->id;
-    for (const struct pending *p = waiting; p; p = p->next)
-        if (names_kept(p))
-            kept[count++] = p->id;
-    sweep_but(n, kept, count, true, NULL, NULL);
+    json_object_foreach(n->unheld, id, value) kept[count++] = id;
+    sweep_but(n, kept, count, true, NULL, NULL); /* the others, but for halted ones, are unfinished */
     err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted during the call: try again");
     while (waiting) {
         struct pending *p = waiting;
@@ -896,7 +907,7 @@ static void on_pause_over(void *arg)
     struct native *n = arg;
     struct err err = ERR_INIT;
     if (start_again(n, &err) >= 0) {
-        resume_with(n, NULL);
+        launcher_resume(n);
         return;
     }
     end_launcher(n);
@@ -907,10 +918,11 @@ static void on_pause_over(void *arg)
 static void on_launcher_gone(struct native *n)
 {
     struct err err = ERR_INIT;
-    struct pending *waiting = NULL;
     bool is_quick = clock_mono_us() - n->started_us < QUICK_END_US;
     log_event(LOG_DEBUG, "launcher.gone", "action", "started again", NULL);
     end_launcher(n);
+    if (n->is_left) /* another one would sweep the boxes that the next server adopts */
+        return;
     n->quick_ends = is_quick ? n->quick_ends + 1 : 0;
     if (n->quick_ends > QUICK_ENDS_MAX) {
         start_later(n, "it exited too often in a row");
@@ -922,13 +934,7 @@ static void on_launcher_gone(struct native *n)
         start_later(n, err.msg);
         return;
     }
-    while (n->pending) { /* newest first; reversed, so that they are sent again in their order */
-        struct pending *p = n->pending;
-        n->pending = p->next;
-        p->next = waiting;
-        waiting = p;
-    }
-    resume_with(n, waiting);
+    launcher_resume(n);
 }
 
 static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
@@ -945,6 +951,7 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->rt = (struct runtime){ .ops = &native_ops, .loop = l };
     n->magic = NATIVE_MAGIC;
     n->out_end = &n->out;
+    n->unheld = json_object();
     n->data_dir = native_job_path(opt->data_dir);
     n->launcher = (struct helper)HELPER_INIT(opt->keeper, opt->launcher_job);
     n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the earlier ones */

@@ -31,6 +31,7 @@ struct native {
     struct runtime rt; /* first */
     unsigned magic;
     struct helper launcher;
+    bool is_left;                          /* the server stops and leaves its boxes to the next one */
     bool is_dead;                          /* the launcher is gone, and the next one is started after a pause */
     struct timer *pause;                   /* of that pause */
     bool has_uid_range, is_root, can_disk; /* of the launcher */
@@ -38,6 +39,7 @@ struct native {
     struct pending *pending;
     struct message *out, **out_end; /* messages that the socket did not accept yet; owned by their pending */
     struct box *boxes;
+    json_t *unheld;      /* ids of boxes without a handle whose files must stay, see driver.c */
     int64_t started_us;  /* start of the launcher */
     unsigned quick_ends; /* launchers in a row that exited soon */
     loop_fn *on_restart;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "runtime/native/kept.h"
 
 struct sweep {
@@ -50,6 +51,7 @@ static DIR *list_folder(int fd)
 static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_task_list *tasks)
 {
     char own[32];
+    struct err err = ERR_INIT;
     DIR *d = list_folder(s->site->boxes_fd);
     snprintf(own, sizeof(own), "tmp-%d-", (int)getpid());
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -60,7 +62,9 @@ static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_t
             id[n > 0 ? n : 0] = '\0';
             bool is_kept =
                 n > 0 && (sweep_is_kept(kept, id) || (s->keeps_marked && kept_is_marked(s->site, e->d_name)));
-            /* One that is kept and not known was halted, or its start was interrupted. */
+            bool is_halted = is_kept && !is_known(s->known, e->d_name); /* or its start was interrupted */
+            if (is_halted && kept_mark(s->site, e->d_name, &err) < 0)
+                log_event(LOG_WARN, "launcher.mark", "error", err.msg, NULL); /* the daemon names it again */
             if (!is_known(s->known, e->d_name) && (!is_kept || kept_has_process(s->site, e->d_name)))
                 box_doom(s, e->d_name, is_kept);
         } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {

@@ -136,7 +136,10 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
     int r = guest_link_new(s->manager->loop, guest_fd, on_link_gone, s, &s->link);
     if (r < 0) {
         (void)close(guest_fd);
-        ops->destroy(box, NULL, NULL);
+        if (s->kept && ops->halt) /* it was started or adopted: its files stay */
+            ops->halt(box, NULL, NULL);
+        else
+            ops->destroy(box, NULL, NULL);
         return err_sys(err, r, "link to the agent of %s", s->id);
     }
     s->box = box;

@@ -141,19 +141,17 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
             (void)close(guest_fd); /* it has had no request */
             ops->destroy(box, NULL, NULL);
         }
-    } else if (!box && ops->retain) {
-        a->why = xstrdup(err->msg);
-        ops->retain(s->runtime, s->kept, on_retained, a);
-        return;
-    } else if (!box) {
-        drop_sandbox(s, err->msg);
-    } else if (lifecycle_connect(s, box, guest_fd, &why) < 0) {
-        drop_sandbox(s, why.msg);
-    } else {
+    } else if (box && lifecycle_connect(s, box, guest_fd, &why) == 0) {
         s->kept = json_unref(s->kept);
         idle_touch(s);
         manager_entered(a->r->m, s);
         lifecycle_resize_again(s);
+    } else if (ops->retain) {
+        a->why = xstrdup(box ? why.msg : err->msg);
+        ops->retain(s->runtime, s->kept, on_retained, a);
+        return;
+    } else {
+        drop_sandbox(s, box ? why.msg : err->msg);
     }
     adoption_finish(a);
 }
