@@ -1,4 +1,5 @@
 """The launcher is killed: sandboxes run on, and the server makes new ones as before."""
+import fcntl
 import os
 import pathlib
 import signal
@@ -245,6 +246,34 @@ def test_files_stay_when_no_launcher_is_there_to_stop_and_start():
         if hunter:
             hunter.done.set()
         server.remove()
+
+
+@harness.needs("volume", "limitDisk")
+@pytest.mark.skipif(not harness.IS_ROOT, reason="without root a volume is a folder")
+def test_volume_waits_for_the_worker_of_a_dead_launcher():
+    """Its worker goes on making the same file: the next one waits for it, instead of pulling the file away."""
+    with harness.Server() as server, harness.Client(server.port) as caller:
+        sid, first, vid = caller.create()["id"], *(caller.ok("POST", "/volumes", {"name": name})["id"] for name in ("first", "late"))
+        caller.ok("POST", f"/volumes/{first}/attach", {"sandboxId": sid, "mountPath": "/first"})  # makes the folder of volumes
+        replies = []
+        with open(server.data_dir / "volumes" / f"{vid}.new", "wb") as half:
+            half.write(b"half a file system")
+            half.flush()
+            fcntl.flock(half, fcntl.LOCK_EX)
+            inode = f":{os.fstat(half.fileno()).st_ino} "
+
+            def attach():
+                with harness.Client(server.port) as own:
+                    replies.append(own.post(f"/volumes/{vid}/attach", {"sandboxId": sid, "mountPath": "/late"}))
+            thread = threading.Thread(target=attach)
+            thread.start()
+            harness.wait_until(lambda: any("->" in line and inode in line for line in pathlib.Path("/proc/locks").read_text().splitlines()), "the next worker to wait")
+        thread.join(harness.DEADLINE_S)
+        assert [reply.status for reply in replies] == [200]
+        assert caller.exec(sid, "echo text > /late/f; cat /late/f")["stdout"] == "text\n"
+        caller.ok("DELETE", f"/sandboxes/{sid}")
+        for one in (first, vid):
+            caller.ok("DELETE", f"/volumes/{one}")
 
 
 def running(server, *words):

@@ -320,11 +320,19 @@ int native_disk_volume_make(int volumes, const char *id, uint32_t mb, struct err
     int r = native_disk_check(err);
     if (r < 0)
         return r;
-    (void)unlinkat(volumes, made, 0); /* left by a launcher that was killed */
-    CLEANUP(close_fd_p) int image = openat(volumes, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (image < 0)
+    CLEANUP(close_fd_p) int image = openat(volumes, made, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (image < 0 || flock(image, LOCK_EX) < 0)
         return err_sys(err, -errno, "make volume %s", id);
-    r = mkext4_volume(image, mb, err);
+    /* The worker of a launcher that was killed continues: while it had the lock, it may have finished. */
+    int finished = native_disk_volume_open(volumes, id);
+    if (finished == -ENOENT)
+        r = ftruncate(image, 0) < 0 ? err_sys(err, -errno, "empty volume %s", id) : mkext4_volume(image, mb, err);
+    else
+        (void)unlinkat(volumes, made, 0); /* may have become the volume */
+    if (finished >= 0)
+        return finished;
+    if (finished != -ENOENT)
+        return err_sys(err, finished, "open volume %s", id);
     if (r >= 0 && renameat(volumes, made, volumes, name) < 0)
         r = err_sys(err, -errno, "keep volume %s", id);
     if (r < 0)
