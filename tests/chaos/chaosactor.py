@@ -44,6 +44,8 @@ class Actor:
 
     def lose(self, box):
         """It is gone, as it should be."""
+        if box.was_stopped:  # then the end of its agent stops it, and it keeps its files
+            self.until("one that died to be deleted", lambda: self.call("DELETE", f"/sandboxes/{box.id}", ok=(200, 404)))
         self.boxes.remove(box)
         self.gone.append(box.id)
         for volume in self.volumes:
@@ -83,14 +85,14 @@ class Actor:
         return Blobs.add(data) if len(data) < 4096 else hashlib.sha256(data).hexdigest()
 
     def awake(self, box):
-        """Running, whatever a pause or a delete that was cut off has done."""
+        """Running, whatever a pause, a stop or a delete that was cut off has done."""
         if box.doomed or box.paused is None:
             status = self.call("GET", f"/sandboxes/{box.id}", sandbox=box).json()["status"]
             box.doomed = box.doomed and box.id in self.world.agents_killed
-            box.paused = status == "paused"
+            box.paused = {"paused": "resume", "stopped": "start"}.get(status, False)
         if box.paused:
-            box.paused = None
-            self.on(box, "resume", ok=(200,))
+            how, box.paused = box.paused, None
+            self.on(box, how)
             box.paused = False
 
     def check(self, box):
@@ -199,7 +201,23 @@ class Actor:
             return
         box.paused = None
         self.on(box, "pause")
-        box.paused = True
+        box.paused = "resume"
+        if self.rng.random() < 0.6:
+            time.sleep(self.rng.random() * 0.3)
+            self.on(box, "exec", {"command": "true"}, ok=(409,))
+            self.awake(box)
+
+    def act_stop(self):
+        box = self.pick()
+        if not box or box.execs or box.jobs or box.expires is not None:
+            return
+        box.paused, box.was_stopped = None, True
+        if self.rng.random() < 0.2:
+            self.on(box, "restart", {"timeout": 0})
+            box.paused = False
+            return
+        self.on(box, "stop", {"timeout": self.rng.choice((0, 1))})
+        box.paused = "start"
         if self.rng.random() < 0.6:
             time.sleep(self.rng.random() * 0.3)
             self.on(box, "exec", {"command": "true"}, ok=(409,))
@@ -561,7 +579,7 @@ class Actor:
 
     # --- the run ---
 
-    ACTIONS = (("create", 8), ("delete", 3), ("pause", 4), ("clone", 3), ("write", 12), ("append", 10), ("remove", 2), ("env", 4), ("exec", 8),
+    ACTIONS = (("create", 8), ("delete", 3), ("pause", 4), ("stop", 6), ("clone", 3), ("write", 12), ("append", 10), ("remove", 2), ("env", 4), ("exec", 8),
                ("durable", 5), ("background", 4), ("queue", 5), ("snapshot", 5), ("restore", 3), ("snapshot_clone", 2), ("volume", 7),
                ("network", 4), ("image", 2), ("engine", 3))
 

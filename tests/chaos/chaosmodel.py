@@ -28,7 +28,8 @@ class Box:
     def __init__(self, world, sid, kind, name, state=None, expires=None):
         self.world, self.id, self.kind, self.name = world, sid, kind, name
         self.states = [copy_state(state or {})]
-        self.paused = False   # None: a pause or resume was cut off
+        self.paused = False   # what wakes it: "resume" or "start"; None: a pause, a stop or a wake was cut off
+        self.was_stopped = False
         self.doomed = False   # a delete was sent and not answered
         self.expires = expires
         self.execs, self.jobs = [], []

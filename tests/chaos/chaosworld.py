@@ -273,6 +273,8 @@ class Caller:
         if sandbox is not None and sandbox.may_be_gone() and reply.status == 409 and "it is stopped" in reply.error:
             self.raw("DELETE", f"/sandboxes/{sandbox.id}")  # its agent died while no server looked: stopped, with its files
             raise Lost(sandbox.id)
+        if sandbox is not None and sandbox.may_be_gone() and reply.status == 500 and "died while it was started" in reply.error:
+            raise Lost(sandbox.id)
         if reply.status == 503 and began - world.helper_end < AFTER_KILL_S and "try again" in reply.error:
             world.counts["refused"] += 1
             raise Refused(path)
