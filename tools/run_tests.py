@@ -34,8 +34,8 @@ ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
 DOCKER = ("background", "content", "content_formats", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
           "fn_life", "fn_restart", "fork", "git", "image_names", "install", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
-          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
-          "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
+          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stop", "stream_logs",
+          "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "wake", "workers")
 BLACKBOX_ALL = ("test_content_large.py", "test_docker_fallback.py", "test_escape_floods.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py",
                 "test_ssh_large.py")  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "mute_agent", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
@@ -56,9 +56,12 @@ QEMU = {
     "preset_images": ("worker_add_brings_the_presets_image",),
     "processes": (),
     "proxy": ("a_request_in_an_envelope", "events_arrive_while_the_answer_is_running"),
+    "restart": ("a_sandbox_that_died_with_its_daemon_is_stopped",),
     "snapshots": ("a_removed_file_comes_back",),
+    "stop": ("files_and_settings_stay", "reboot"),
     "terminal": ("a_shell_over_the_duplex_socket", "keys_are_signals"),
     "ttl": ("the_sweep_removes_what_has_expired",),
+    "wake": ("concurrent_calls_share_one_wake",),
     "vm_death": ("machines_outlive_a_daemon_that_is_killed",),
     "escape_vm": ("where_a_monitor_runs",),
     "vm_network": ("one_network_and_one_way_out",),

@@ -114,6 +114,10 @@ static int leave_drive(struct box_root *b, const struct vm_handshake *note, pid_
 {
     char device[DEVICE_BYTES];
     struct stat st;
+    if (note->what == VM_HANDSHAKE_FREEZE && strcmp(note->hostname, VM_HANDSHAKE_ALL) == 0) {
+        sync();
+        return 0;
+    }
     if (!find_device(note->hostname, device) || stat(device, &st) < 0)
         return 0;
     int r = join_agent(b, agent);

@@ -28,6 +28,7 @@ enum vm_handshake_what {
     VM_HANDSHAKE_NAME = 100, /* never on a stream, like VM_HANDSHAKE_CLOCK: sets the VM's hostname */
 };
 #define VM_HANDSHAKE_READONLY 1u
+#define VM_HANDSHAKE_ALL      "all" /* in FREEZE instead of a drive: syncs everything, the VM's own drive above all */
 
 struct vm_handshake_nic {
     uint8_t mac[6]; /* identifies the interface by its first address (vm_handshake_mac); all 0: the entry is empty */

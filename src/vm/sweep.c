@@ -74,7 +74,7 @@ void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box
     CLEANUP(strlist_free_p) char **names = NULL;
     struct sweeping *s = xzalloc(sizeof(*s));
     *s = (struct sweeping){ .vm = vm, .pending = 1, .fn = fn, .arg = arg };
-    (void)kept_ids; /* the adopted boxes are in vm->boxes */
+    (void)kept_ids; /* the adopted boxes are in vm->boxes, the others in vm->halted */
     (void)n;
     static const char *const folders[] = { "run", "boxes" };
     for (size_t i = 0; i < 2; i++) {
@@ -97,7 +97,7 @@ void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box
         size_t first = 0; /* a name may be there as a file, a folder and a group */
         while (strcmp(names[first], names[i]) != 0)
             first++;
-        if (ours || first < i)
+        if (ours || first < i || json_object_get(vm->halted, names[i]))
             continue;
         struct ending *o = xzalloc(sizeof(*o));
         *o = (struct ending){ .s = s, .folder = vm_image_file_box_folder(vm, names[i]) };

@@ -5,7 +5,9 @@
  *
  * Owners: struct vm owns the boxes and everything under way (makings, sources, savings). A `struct making` is a box
  * that is being created or adopted; it frees itself after it calls the caller once, with the box or with an error. A
- * making that fails kills its VM and removes its files.
+ * making that fails kills its VM and removes its files, but for those of a box that exists already: that is halted.
+ *
+ * A halted box (halt.c) is started by booting a VM on its drive.
  *
  * A VM outlives the server. Its sockets are in vm/run, its drive is in vm/boxes, both under its random name; the
  * sandbox's record names the process. vm_sweep_run() kills every VM that no record names. */
@@ -39,6 +41,7 @@ struct making {
     struct vm_channel *channel;
     int disk;
     bool is_adoption, was_paused;
+    bool is_kept;                /* it was halted */
     bool is_waking, is_answered; /* the VMM was told to resume it; its agent has replied */
     bool is_busy;                /* a call under way has us as its argument: do not free */
     struct box_life_caller to;
@@ -88,7 +91,10 @@ struct ending {
     struct vm *vm;
     struct vm_instance *instance;
     char *folder;
+    char name[VM_TOOL_WIRE_NAME_MAX];
     bool is_stale; /* nothing new is made from its drive */
+    bool is_kept;  /* its drive stays */
+    bool is_own;   /* fn belongs to the driver: it is called when the server ends, too */
     box_done_fn *fn;
     void *arg;
 };
@@ -96,11 +102,13 @@ struct ending {
 static void box_on_ended(void *arg, const struct err *err)
 {
     struct ending *e = arg;
-    if (!err)
+    if (!err && e->is_kept)
+        vm_halt_ended(e->vm, e->name);
+    else if (!err)
         vm_image_file_remove_later(e->vm, e->folder);
-    if (e->is_stale && !e->vm->is_ending)
+    if (e->is_stale && !e->is_kept && !e->vm->is_ending)
         vm_prune_run(e->vm);
-    if (e->fn && !e->vm->is_ending)
+    if (e->fn && (e->is_own || !e->vm->is_ending))
         e->fn(e->arg, err);
     free(e->folder);
     free(e);
@@ -115,7 +123,7 @@ static void kill_instance(void *arg)
         box_on_ended(e, NULL);
 }
 
-static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
+static void box_end(struct box *box, bool is_kept, bool is_own, box_done_fn *fn, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
     vm_snapshot_forget_box(box);
@@ -123,14 +131,29 @@ static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
                           .instance = box->instance,
                           .folder = vm_image_file_box_folder(box->vm, box->name),
                           .is_stale = *box->vm->usr && vm_base_image_is_stale(box->base, box->vm->usr),
+                          .is_kept = is_kept,
+                          .is_own = is_own,
                           .fn = fn,
                           .arg = arg };
-    bool is_flushing = vm_volume_flush(box, kill_instance, e);
+    memcpy(e->name, box->name, sizeof(e->name));
+    if (is_kept)
+        vm_halt_note(box->vm, box->name, box->base);
+    bool is_flushing = vm_volume_flush(box, is_kept && !is_own, kill_instance, e); /* ours has not run */
     vm_volume_forget_box(box);
     vm_net_forget_box(box);
     if (!is_flushing)
         kill_instance(e);
     box_free(box);
+}
+
+static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
+{
+    box_end(box, false, false, fn, arg);
+}
+
+static void vm_halt(struct box *box, box_done_fn *fn, void *arg)
+{
+    box_end(box, true, false, fn, arg);
 }
 
 static void vm_forget(struct box *box)
@@ -178,13 +201,40 @@ bool vm_is_restoring_from(const struct vm *vm, const char *folder)
     return m;
 }
 
+/* A start of a halted box, or an adoption, that failed: the files stay. */
+struct refusal {
+    struct vm *vm;
+    struct box_life_caller to;
+    struct err why;
+};
+
+static void on_halted_again(void *arg, const struct err *err)
+{
+    CLEANUP(free_p) struct refusal *r = arg;
+    (void)err; /* the next start kills what still runs */
+    box_life_fail(&r->to, r->vm->is_ending ? NULL : &r->why);
+}
+
 static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
     struct box_life_caller to = m->to;
     struct box *box = m->box;
     bool is_ending = box->vm->is_ending;
+    bool is_left = m->is_adoption && is_ending; /* to the next server */
+    bool is_kept = m->is_kept || (m->is_adoption && box->vm->base.ops->halt);
     making_free(m);
+    if (is_left) {
+        vm_forget(box);
+        box_life_fail(&to, NULL);
+        return;
+    }
+    if (is_kept) {
+        struct refusal *r = xzalloc(sizeof(*r));
+        *r = (struct refusal){ .vm = box->vm, .to = to, .why = why };
+        box_end(box, true, true, on_halted_again, r);
+        return;
+    }
     vm_destroy(box, NULL, NULL);
     box_life_fail(&to, is_ending ? NULL : &why);
 }
@@ -214,6 +264,7 @@ static void making_succeed(struct making *m)
     struct box *box = m->box;
     struct box_life_caller to = m->to;
     making_free(m);
+    (void)json_object_del(box->vm->halted, box->name);
     vm_instance_on_gone(box->instance, on_instance_gone, box);
     vm_instance_on_late(box->instance, on_instance_late, box);
     to.fn(to.arg, box, to.guest_fd, NULL);
@@ -357,7 +408,7 @@ static void on_image(void *arg, const struct vm_image *image, const struct err *
     struct err why = ERR_INIT;
     m->is_busy = false;
     CLEANUP(free_p) char *folder = vm_image_file_box_folder(box->vm, box->name);
-    if (!err && mkdir(folder, 0700) < 0)
+    if (!err && !m->is_kept && mkdir(folder, 0700) < 0)
         (void)err_sys(&why, -errno, "make %s", folder);
     if (err || why.code) {
         making_fail(m, err ? err : &why);
@@ -370,6 +421,11 @@ static void on_image(void *arg, const struct vm_image *image, const struct err *
     box->cpus = image->cpus;
     box->disk_mb = image->disk_mb;
     box->is_kvm = image->folder ? image->is_kvm : box->vm->site.is_kvm;
+    if (m->is_kept) {
+        int disk = vm_image_file_open(folder, "disk", &why);
+        on_drive(m, disk, disk < 0 ? &why : NULL);
+        return;
+    }
     CLEANUP(free_p)
     char *from =
         image->folder ? xasprintf("%s/disk", image->folder) : vm_source_empty_disk_path(box->vm, image->disk_mb);
@@ -404,6 +460,43 @@ static void making_restore(void *arg)
     vm_image_file_done(&image);
 }
 
+static void on_cleared(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    struct vm_image image = { .base = "" };
+    vm_halt_ended(m->box->vm, m->box->name);
+    vm_source_size(m->box->vm, &m->plan, &image);
+    if (m->box->disk_mb)
+        image.disk_mb = m->box->disk_mb;
+    memcpy(image.base, m->box->base, sizeof(image.base));
+    on_image(m, &image, err);
+}
+
+/* A crash in the middle of an earlier start may have left its VM. */
+static void making_clear(void *arg)
+{
+    struct making *m = arg;
+    vm_instance_kill_name(&m->box->vm->site, m->box->name, on_cleared, m);
+}
+
+static void start_kept(struct making *m, const json_t *record)
+{
+    struct box *box = m->box;
+    struct vm *vm = box->vm;
+    struct err err = ERR_INIT;
+    m->is_kept = true;
+    (void)snprintf(box->name, sizeof(box->name), "%s", json_get_str(record, "machine", ""));
+    (void)snprintf(box->base, sizeof(box->base), "%s", json_get_str(record, "base", ""));
+    box->disk_mb = (uint32_t)json_get_int(record, "diskMb", 0);
+    vm_halt_note(vm, box->name, box->base);
+    if (vm_ready_open(vm, &err) < 0)
+        on_image(m, NULL, &err);
+    else if (vm->is_probing)
+        vm_ready_when(vm, making_clear, m);
+    else
+        making_clear(m);
+}
+
 static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
@@ -413,12 +506,17 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
     m->plan = *plan;
     m->plan.layers = NULL;
     m->plan.workdir = NULL;
+    m->plan.kept = NULL;
     m->workdir = xstrdup(plan->workdir);
     box->cpu_milli = plan->cpu_milli;
     box->pids_max = plan->pids_max;
     vm_instance_new_name(box->name);
     ident_random(box->token, sizeof(box->token));
     m->is_busy = true;
+    if (plan->kept) {
+        start_kept(m, plan->kept);
+        return;
+    }
     const char *layer = plan->n_layers ? plan->layers[0] : "";
     if (*layer == '/') {
         vm_source_get(vm, plan, on_image, m);
@@ -585,7 +683,6 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
 
 /* clang-format off */
 #define LACKS                                                                                   \
-    { "stop", "this server keeps no drive of a VM that is not there: hibernate it (qemu, firecracker), or take a snapshot" }, \
     { "volume", "this VMM cannot attach drives to a running VM" },                          \
     { "resize", "the memory and the process limit of a VM are fixed when it boots; its CPUs can change" }, \
     { "growDisk", "the size of a VM's drive is fixed when it is made" },                    \
@@ -605,6 +702,9 @@ static const struct runtime_lack firecracker_lacks[] = {
 };
 static const struct runtime_lack libkrun_lacks[] = {
     LACKS,
+    { "stop",
+      "libkrun has no port over which the VM could be told to write everything to its drive: take a copy of the "
+      "files, or use the qemu or firecracker backend" },
     NO_NETS("libkrun supports no network interfaces of this host; ports and the proxy work through the agent"),
     { "pause", "libkrun has no command for it, and there is no cgroup to freeze" },
     { "snapshot", "libkrun cannot save a VM: use the qemu or firecracker backend" },
@@ -619,6 +719,7 @@ static struct runtime_caps vm_caps(struct runtime *rt)
     return (struct runtime_caps){ .can_pause = vm->site.vmm->pause || (have & 1u << CGROUP_FREEZER),
                                   .can_capture = vm->site.vmm->can_save,
                                   .can_hibernate = vm->site.vmm->can_save,
+                                  .can_stop = vm->base.ops->halt != NULL,
                                   .can_limit_memory = true,
                                   .can_limit_cpu = have & 1u << CGROUP_CPU,
                                   .can_limit_pids = true,
@@ -665,6 +766,7 @@ static struct runtime *vm_free(struct runtime *rt)
     close_fd_p(&vm->site.run_fd);
     vm_kit_done(&vm->kit);
     json_decref(vm->pins);
+    json_decref(vm->halted);
     free(vm->site.dir);
     free(vm->data_dir);
     free(vm->image_dir);
@@ -691,10 +793,12 @@ static void vm_on_tick(void *arg)
 }
 
 /* Each backend is a runtime with its own name; everything else is shared. */
-#define VM_OPS(backend, lacks_of)                                                                                      \
+/* clang-format off */
+#define VM_KEEPS .halt = vm_halt, .retain = vm_halt_retain, .discard = vm_halt_discard,
+#define VM_OPS(backend, lacks_of, keeps)                                                                               \
     {                                                                                                                  \
         .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,         \
-        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = box_life_on_gone,                          \
+        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = box_life_on_gone, keeps                    \
         .on_late = box_life_on_late, .console_text = vm_console_lines, .destroy = vm_destroy, .forget = vm_forget,     \
         .pause = vm_pause, .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run, \
         .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove,       \
@@ -702,10 +806,12 @@ static void vm_on_tick(void *arg)
         .net_attach = vm_net_attach, .net_detach = vm_net_detach, .open_egress = vm_net_open_egress,                   \
         .stop = vm_source_stop, .free = vm_free                                                                        \
     }
-static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
+/* clang-format on */
+static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] =
+                                                                  VM_OPS("qemu", qemu_lacks, VM_KEEPS),
                                                               [VM_TOOL_WIRE_FIRECRACKER] =
-                                                                  VM_OPS("firecracker", firecracker_lacks),
-                                                              [VM_TOOL_WIRE_KRUN] = VM_OPS("krun", libkrun_lacks) };
+                                                                  VM_OPS("firecracker", firecracker_lacks, VM_KEEPS),
+                                                              [VM_TOOL_WIRE_KRUN] = VM_OPS("krun", libkrun_lacks, ) };
 
 static int make_folders(struct vm *vm, struct err *err)
 {
@@ -744,6 +850,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->has_templates = opt->has_templates && vmm->can_save;
     vm->on_template = opt->on_template;
     vm->pins = json_object();
+    vm->halted = json_object();
     vm->host_cpus = cpus > 0 ? (uint32_t)cpus : 1;
     vm->site = (struct vm_instance_site){ .loop = l,
                                           .vmm = vmm,

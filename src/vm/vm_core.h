@@ -47,6 +47,7 @@ struct vm {
     struct making *makings;    /* boxes being created or adopted */
     struct vm_saving *savings; /* snapshots being made */
     json_t *pins;              /* owner -> snapshot */
+    json_t *halted;            /* name of a VM that has ended and whose drive is kept -> the key of its base */
     struct vm_net_bridge *bridges;
     bool is_collect_due;
     struct timer *tick;
@@ -118,12 +119,20 @@ void vm_source_end_all(struct vm *vm);
 char *vm_source_empty_disk_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
 char *vm_source_base_path(const struct vm *vm, const char *key);        /* caller frees */
 
+void vm_source_size(const struct vm *vm, const struct box_plan *plan, struct vm_image *ret); /* of the VM */
+
 /* --- ready.c: the kit that VMs are booted from, and whether KVM works --- */
 /* Opens the kit once; then is_probing says whether the probe is still under way. */
 int vm_ready_open(struct vm *vm, struct err *err);
 /* Calls fn when the probe is over, or when the server ends (is_ending). Only while is_probing. */
 void vm_ready_when(struct vm *vm, loop_fn *fn, void *arg);
 void vm_ready_end(struct vm *vm); /* calls everyone who waits */
+
+/* --- halt.c: VMs that have ended and whose drives are kept --- */
+void vm_halt_note(struct vm *vm, const char *name, const char *base); /* no sweep takes its files from now on */
+void vm_halt_ended(const struct vm *vm, const char *name);            /* removes what only a running VM needs */
+void vm_halt_retain(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
+void vm_halt_discard(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
 
 /* --- sweep.c: what a crash left --- */
 void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
@@ -145,10 +154,10 @@ void vm_volume_unmount(struct box *box, const struct box_volume *v, box_done_fn 
 void vm_volume_measure(struct runtime *rt, const char *id, box_bytes_fn *fn, void *arg);
 void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg);
 bool vm_volume_has_any(const struct box *box);
-/* Makes a VM that is about to be killed flush its volumes. False: there is nothing to wait for, and fn is not
- * called. */
+/* Makes a VM that is about to be killed flush its volumes, and its own drive when that is kept. False: there is nothing
+ * to wait for, and fn is not called. */
 typedef void vm_volume_flushed_fn(void *arg);
-bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg);
+bool vm_volume_flush(struct box *box, bool is_kept, vm_volume_flushed_fn *fn, void *arg);
 void vm_volume_forget_box(struct box *box); /* call it before the VM is killed; operations under way fail */
 
 /* --- net.c: networks and egress --- */

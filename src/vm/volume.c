@@ -6,7 +6,8 @@
  *
  * A `struct vm_volume_op` is a mount or unmount under way. The box owns it; it calls its caller once and frees
  * itself. A mount whose note fails unplugs the drive again. A VM that has writable volumes is told to flush before
- * it is killed; one that does not answer loses what it had not written. */
+ * it is killed, and one whose drive is kept writes that as well; one that does not answer loses what it had not
+ * written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #define NOTE_FIRST_MS 20000
 #define NOTE_MS       30000
 #define FLUSH_MS      5000
+#define FLUSH_ALL_MS  20000 /* of a VM whose drive is kept */
 #define LOCK_STEP_MS  50
 #define LOCK_MS       20000 /* until the VM that is being killed releases it */
 
@@ -479,9 +481,9 @@ static void flushing_on_awake(void *arg, const struct err *err)
     (void)err; /* on an error no note is accepted either */
 }
 
-bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg)
+bool vm_volume_flush(struct box *box, bool is_kept, vm_volume_flushed_fn *fn, void *arg)
 {
-    bool has_writes = false;
+    bool has_writes = is_kept;
     for (const struct vm_volume *v = box->volumes; v; v = v->next)
         has_writes |= !v->is_readonly;
     if (!has_writes || box->is_dead || !box->instance)
@@ -490,9 +492,14 @@ bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg)
     *f = (struct flushing){ .vm = box->vm,
                             .instance = box->instance,
                             .volumes = STEAL(box->volumes),
-                            .ends_ms = loop_now_ms(box->vm->base.loop) + FLUSH_MS,
+                            .ends_ms = loop_now_ms(box->vm->base.loop) + (is_kept ? FLUSH_ALL_MS : FLUSH_MS),
                             .fn = fn,
                             .arg = arg };
+    if (is_kept) {
+        struct vm_volume *all = xzalloc(sizeof(*all));
+        *all = (struct vm_volume){ .next = f->volumes, .id = VM_HANDSHAKE_ALL, .target = xstrdup("/") };
+        f->volumes = all;
+    }
     memcpy(f->token, box->token, sizeof(f->token));
     vm_instance_hush(box->instance);
     if (box->is_paused)

@@ -14,6 +14,10 @@ def of(server):
     held = leak.Holdings(server.data_dir)
     held.look(server.pid)
     server.kill()
+    if harness.BACKEND == "docker":
+        for one in harness.engine().containers(server.data_tag()):
+            for step in ("unpause", "stop?t=0"):  # Podman stops none that is paused
+                harness.engine().call("POST", f"/containers/{one['Id']}/{step}")
     for pid, start in held.processes.items():
         fields = leak.stat_fields(pid)
         if fields and fields[1] == start:

@@ -209,14 +209,17 @@ static int listen_in(int dir_fd)
     return steal_fd(&fd);
 }
 
-/* The data folder above it denies access to other users of the host. */
-static int open_folder(struct docker_agent_socket *d, const char *box_id)
+/* The data folder above it denies access to other users of the host. An agent that runs stays; a container that is
+ * started again gets ours. */
+static int open_folder(struct docker_agent_socket *d, const char *box_id, bool is_running)
 {
     if (mkdirat(d->fd, box_id, 0755) < 0 && errno != EEXIST)
         return -errno;
     CLEANUP(close_fd_p) int fd = openat(d->fd, box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchmod(fd, 0755) < 0)
         return -errno;
+    if (!is_running)
+        (void)unlinkat(fd, AGENT, 0); /* absent in a new one */
     if (linkat(d->fd, AGENT, fd, AGENT, 0) < 0 && errno != EEXIST)
         return -errno;
     return steal_fd(&fd);
@@ -231,7 +234,7 @@ int docker_agent_socket_open(struct docker_agent_socket *d, const char *box_id,
     if (only)
         w->only = *only;
     (void)snprintf(w->box_id, sizeof(w->box_id), "%s", box_id);
-    CLEANUP(close_fd_p) int dir_fd = open_folder(d, box_id);
+    CLEANUP(close_fd_p) int dir_fd = open_folder(d, box_id, only);
     int r = dir_fd < 0 ? dir_fd : 0;
     if (r == 0)
         r = w->listen_fd = listen_in(dir_fd);

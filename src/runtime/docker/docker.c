@@ -4,8 +4,9 @@
  * container that no box names. When the engine cannot be reached for a removal, the sweep is repeated until it answers.
  *
  * A `struct making` is a box that is being created or adopted. It calls its caller once, with the box or an error, and
- * frees itself. A failed create removes its container; a failed adoption leaves it to the sweep. An image that cannot
- * run the agent gets a second container without it (agentless.h).
+ * frees itself. A failed create removes its container; a failed adoption leaves it to the sweep; after a failed start
+ * of a halted box (halt.c) it is halted again. An image that cannot run the agent gets a second container without it
+ * (agentless.h).
  *
  * Adoption needs no engine: the socket is made again where it was, and a living agent connects within a moment. The
  * engine is asked only to find dead containers at once and to unpause paused ones. */
@@ -37,7 +38,14 @@ struct making {
     struct docker_call *call;
     json_t *body;     /* of the create request, for a second container */
     bool is_adoption; /* on failure the container is left to the sweep */
+    bool is_kept;     /* it was halted: on failure it is again */
     struct box_life_caller to;
+};
+
+/* A start that failed, while its container is halted again. */
+struct refusal {
+    struct box_life_caller to;
+    struct err why;
 };
 
 static void box_free(struct box *box)
@@ -75,6 +83,13 @@ static void docker_destroy(struct box *box, box_done_fn *fn, void *arg)
     box_free(box);
 }
 
+/* The engine's calls need the handle no more. */
+static void docker_halt(struct box *box, box_done_fn *fn, void *arg)
+{
+    docker_halt_box(box, false, fn, arg);
+    box_free(box);
+}
+
 static void docker_forget(struct box *box)
 {
     docker_removal_keep(box->d, box->id);
@@ -93,6 +108,12 @@ static void making_free(struct making *m)
     free(m);
 }
 
+static void making_on_halted(void *arg, const struct err *err)
+{
+    CLEANUP(free_p) struct refusal *r = arg;
+    box_life_fail(&r->to, docker_call_is_over(err) ? NULL : &r->why); /* the next start ends what still runs */
+}
+
 static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
@@ -100,6 +121,14 @@ static void making_fail(struct making *m, const struct err *err)
     bool is_away = err->sys == ECONNREFUSED || err->sys == ENOENT;
     if (!m->is_adoption && !*m->box->container && !is_away && (err->code == ERR_CAPACITY || err->code == ERR_TIMEOUT))
         docker_removal_doubt(m->box->d, m->box->id); /* the engine got the request and may still be working on it */
+    if (m->is_kept && !docker_call_is_over(err)) {
+        struct refusal *r = xzalloc(sizeof(*r));
+        *r = (struct refusal){ .to = to, .why = why };
+        docker_halt_box(m->box, true, making_on_halted, r);
+        box_free(m->box);
+        making_free(m);
+        return;
+    }
     if (m->is_adoption && docker_call_is_over(err))
         docker_forget(m->box); /* it may still run */
     else if (m->is_adoption || docker_call_is_over(err))
@@ -114,6 +143,7 @@ static void making_succeed(struct making *m)
 {
     struct box *box = m->box;
     struct box_life_caller to = m->to;
+    (void)json_object_del(box->d->halted, box->id);
     if (m->call && !m->is_adoption)
         m->call = docker_call_let_go(m->call); /* the agent has connected before the engine reports the start */
     making_free(m);
@@ -224,12 +254,13 @@ static void making_on_deadline(void *arg)
 {
     struct making *m = arg;
     struct err err = ERR_INIT;
-    if (!m->is_adoption) {
+    if (!m->is_adoption && !m->is_kept) {
         fall_back(m, "the agent runs, but has not connected within 20 s");
         return;
     }
-    (void)err_set(&err, ERR_GONE, 0, "container %.12s runs, but its agent has not connected within %d s",
-                  m->box->container, ADOPT_MS / 1000);
+    (void)err_set(&err, m->is_kept ? ERR_UPSTREAM : ERR_GONE, 0,
+                  "container %.12s runs, but its agent has not connected within %d s", m->box->container,
+                  (m->is_kept ? CALL_MS : ADOPT_MS) / 1000);
     making_fail(m, &err);
 }
 
@@ -280,12 +311,59 @@ static struct making *making_new(struct box *box, box_ready_fn *fn, void *arg)
     return m;
 }
 
+/* --- starting a halted box --- */
+
+/* Only now: an agent of an interrupted start would have connected. */
+static void on_prepared(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    struct err why = ERR_INIT;
+    struct docker *d = m->box->d;
+    if (!err && !*m->box->no_agent)
+        (void)docker_agent_socket_open(d->agent_socket, m->box->id, NULL, making_on_agent, m, &m->wait, &why);
+    if (err || why.code)
+        making_fail(m, err ? err : &why);
+    else
+        m->call = call_box(m->box, "POST", "/start", NULL, container_on_started, m);
+}
+
+static struct docker_limits limits_of(const json_t *record)
+{
+    return (struct docker_limits){ .memory_mb = (uint32_t)json_get_int(record, "memoryMb", 0),
+                                   .cpu_milli = (uint32_t)json_get_int(record, "cpuMilli", 0),
+                                   .pids_max = (uint32_t)json_get_int(record, "pidsMax", 0) };
+}
+
+static void start_kept(struct docker *d, const struct box_plan *plan, box_ready_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct making *m = making_new(box_new(d, plan->id), fn, arg);
+    (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(plan->kept, "noAgent", ""));
+    if (docker_messages_id(plan->kept, "container", m->box->container, &err) < 0) {
+        m->is_adoption = true; /* nothing is there that could be halted */
+        making_fail(m, &err);
+        return;
+    }
+    m->is_kept = true;
+    const struct docker_limits had = limits_of(plan->kept);
+    m->box->limits = (struct docker_limits){ plan->memory_mb, plan->cpu_milli, plan->pids_max };
+    bool is_same = memcmp(&had, &m->box->limits, sizeof(had)) == 0;
+    docker_halt_prepare(m->box,
+                        is_same ? NULL : docker_messages_limits(plan->memory_mb, plan->cpu_milli, plan->pids_max),
+                        on_prepared, m);
+}
+
 static void docker_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct docker *d = docker_of(rt);
     struct err err = ERR_INIT;
+    if (plan->kept) {
+        start_kept(d, plan, fn, arg);
+        return;
+    }
     const char *image = plan->n_layers == 1 ? plan->layers[0] : "";
     struct making *m = making_new(box_new(d, plan->id), fn, arg);
+    m->box->limits = (struct docker_limits){ plan->memory_mb, plan->cpu_milli, plan->pids_max };
     int r = strncmp(image, "docker:", 7) != 0
                 ? err_set(&err, ERR_INVALID, 0, "the docker backend runs images of its engine")
                 : docker_agent_socket_open(d->agent_socket, plan->id, NULL, making_on_agent, m, &m->wait, &err);
@@ -353,6 +431,7 @@ static void docker_adopt(struct runtime *rt, const json_t *record, bool is_pause
                                                .since = (uint64_t)json_get_int(record, "since", 0) };
     m->is_adoption = true;
     m->box->is_paused = is_paused;
+    m->box->limits = limits_of(record);
     (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(record, "noAgent", ""));
     int r = docker_messages_id(record, "container", m->box->container, &err);
     if (r == 0 && !*m->box->no_agent)
@@ -368,8 +447,10 @@ static void docker_adopt(struct runtime *rt, const json_t *record, bool is_pause
 
 static json_t *docker_save(struct box *box)
 {
-    json_t *record = json_pack("{s:s, s:s, s:I, s:I}", "id", box->id, "container", box->container, "pid",
-                               (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since);
+    json_t *record = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:i}", "id", box->id, "container", box->container, "pid",
+                               (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since, "memoryMb",
+                               (int)box->limits.memory_mb, "cpuMilli", (int)box->limits.cpu_milli, "pidsMax",
+                               (int)box->limits.pids_max);
     if (*box->no_agent)
         (void)json_object_set_new(record, "noAgent", json_string(box->no_agent));
     return record;
@@ -434,6 +515,7 @@ static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_
         return;
     }
     JSON_OWNED body = docker_messages_limits(memory_mb, cpu_milli, pids_max);
+    box->limits = (struct docker_limits){ memory_mb, cpu_milli, pids_max };
     (void)call_box(box, "POST", "/update", body, on_did, doing_new(box, CHANGE_NONE, fn, arg));
 }
 
@@ -505,8 +587,6 @@ static void docker_on_tick(void *arg)
 static const struct runtime_lack lacks[] = {
     { "pause", WHY_NO_LIMIT },
     { "snapshot", "the engine cannot pause a container while it is captured: " WHY_NO_LIMIT },
-    { "stop",
-      "this server keeps no files of a container that is not there: take a snapshot, or use the native backend" },
     { "hibernate", "the engine saves files, not the memory of processes; the qemu and firecracker backends do" },
     { "network", "Podman cannot connect a container that was created without a network" },
     { "limitMemory", WHY_NO_LIMIT },
@@ -536,6 +616,7 @@ static struct runtime_caps docker_caps(struct runtime *rt)
                                   .can_limit_pids = p->can_pids,
                                   .can_network = p->can_network,
                                   .can_resize = true,
+                                  .can_stop = true,
                                   .has_layers = true };
 }
 
@@ -552,6 +633,7 @@ static struct runtime *docker_free(struct runtime *rt)
     json_decref(d->pins);
     json_decref(d->nets);
     json_decref(d->captured);
+    json_decref(d->halted);
     json_decref(d->copies);
     json_decref(d->end.doubted);
     json_decref(d->end.kept);
@@ -574,6 +656,9 @@ static const struct runtime_ops docker_ops = {
     /* never told: a container's end closes its agent's connection, which the link notices first */
     .on_gone = box_life_on_gone,
     .destroy = docker_destroy,
+    .halt = docker_halt,
+    .retain = docker_halt_retain,
+    .discard = docker_halt_discard,
     .forget = docker_forget,
     .pause = docker_pause,
     .resume = docker_resume,
@@ -596,6 +681,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
+    d->halted = json_object();
     d->copies = json_object();
     d->powers = (struct docker_messages_powers){ true, true, true, true, true };
     d->end.doubted = json_object();

@@ -10,7 +10,8 @@
 #include "runtime/docker/messages.h"
 #include "runtime/runtime.h"
 
-#define DOCKER_WHY_MAX 200
+#define DOCKER_WHY_MAX    200
+#define DOCKER_NET_PREFIX "iii-net-"
 
 /* Removal of containers, see removal.c. */
 struct docker_removal {
@@ -36,6 +37,7 @@ struct docker {
     struct box *boxes; /* created, being created or being adopted */
     struct timer *tick;
     struct docker_removal end;
+    json_t *halted;                       /* ids of boxes whose containers have exited and are kept */
     struct docker_messages_powers powers; /* as the engine reported last; before that: all */
     bool are_powers_due;                  /* it was unreachable: it may have been replaced */
     json_t *pins;                         /* owner -> image id, "docker:sha256:…" */
@@ -58,6 +60,9 @@ struct box {
     struct docker_agent_socket_caller agent; /* its fd has been handed over */
     char no_agent[DOCKER_WHY_MAX];           /* why the engine's exec stands in for the agent; "" when there is one */
     struct docker_agentless *proxy;
+    struct docker_limits {
+        uint32_t memory_mb, cpu_milli, pids_max;
+    } limits;       /* as the engine was last asked to set them */
     bool is_paused; /* as we were asked; an engine also pauses briefly while it commits */
 };
 
@@ -91,5 +96,14 @@ void docker_removal_doubt(struct docker *d, const char *box_id); /* the engine h
 void docker_removal_first_sweep(struct docker *d, box_done_fn *fn, void *arg);
 bool docker_removal_tick(struct docker *d); /* true: it has sweeps to do */
 void docker_removal_last(struct docker *d); /* at shutdown, after docker_call_end_all(). Blocks for a moment */
+
+/* --- halt.c: containers that have exited and keep their files --- */
+/* Ends its processes. ERR_NOT_FOUND: the engine has no such container. is_own: fn is called when the server ends, too.
+ */
+void docker_halt_box(const struct box *box, bool is_own, box_done_fn *fn, void *arg);
+/* The same for a container that is to be started; is_own. Takes limits; NULL: they have not changed. */
+void docker_halt_prepare(const struct box *box, json_t *limits, box_done_fn *fn, void *arg);
+void docker_halt_retain(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
+void docker_halt_discard(struct runtime *rt, const json_t *record, box_done_fn *fn, void *arg);
 
 int docker_stat_read(struct box *box, struct box_stats *ret, struct err *err);

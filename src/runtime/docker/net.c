@@ -15,10 +15,9 @@
 #include "base/alloc.h"
 #include "runtime/docker/docker_core.h"
 
-#define NAME_PREFIX "iii-net-"
-#define QUERY_MAX   1024
-#define AGAIN_MS    100
-#define AGAIN_MAX   100 /* a container that is being removed still has the address */
+#define QUERY_MAX 1024
+#define AGAIN_MS  100
+#define AGAIN_MAX 100 /* a container that is being removed still has the address */
 
 struct docker_net_job;
 typedef void start_fn(struct docker *d, struct docker_net_job *j);
@@ -144,7 +143,7 @@ static void start_make(struct docker *d, struct docker_net_job *j)
     }
     address_text(j->address, first);
     address_text(j->address + 1, gateway);
-    CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
+    CLEANUP(free_p) char *name = xasprintf(DOCKER_NET_PREFIX "%s", j->net_id);
     CLEANUP(free_p) char *subnet = xasprintf("%s/%u", first, j->prefix);
     JSON_OWNED body = json_pack(
         "{s:s, s:b, s:s, s:b, s:b, s:{s:s, s:[{s:s, s:s}]}, s:{s:s}, s:{s:s, s:s}}", "Name", name, "CheckDuplicate", 1,
@@ -178,7 +177,7 @@ static void start_plug(struct docker *d, struct docker_net_job *j)
     char address[16];
     (void)d;
     address_text(j->address, address);
-    CLEANUP(free_p) char *action = xasprintf(NAME_PREFIX "%s/connect", j->net_id);
+    CLEANUP(free_p) char *action = xasprintf(DOCKER_NET_PREFIX "%s/connect", j->net_id);
     JSON_OWNED body = json_pack("{s:s, s:{s:{s:s}}}", "Container", j->container, "EndpointConfig", "IPAMConfig",
                                 "IPv4Address", address);
     job_call(j, "POST", action, body, member_on_joined);
@@ -246,7 +245,7 @@ static void member_on_left(void *arg, json_t *body, const struct err *err)
 
 static void start_unplug(struct docker *d, struct docker_net_job *j)
 {
-    CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
+    CLEANUP(free_p) char *name = xasprintf(DOCKER_NET_PREFIX "%s", j->net_id);
     (void)d;
     leave_name(j, name, member_on_left);
 }
@@ -280,7 +279,7 @@ static void member_cut_next(struct docker_net_job *j)
     }
     (void)snprintf(j->container, sizeof(j->container), "%s", id);
     (void)json_object_del(j->rest, id);
-    CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
+    CLEANUP(free_p) char *name = xasprintf(DOCKER_NET_PREFIX "%s", j->net_id);
     leave_name(j, name, member_on_cut);
 }
 
@@ -313,7 +312,7 @@ static void on_deleted(void *arg, json_t *body, const struct err *err)
     (void)body;
     if (error_contains(err, "active endpo") && /* the engine truncates the text */
         !j->is_second) {
-        CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
+        CLEANUP(free_p) char *name = xasprintf(DOCKER_NET_PREFIX "%s", j->net_id);
         j->is_second = true;
         job_call(j, "GET", name, NULL, on_members);
         return;
@@ -330,7 +329,7 @@ static void on_deleted(void *arg, json_t *body, const struct err *err)
 
 static void start_delete(struct docker *d, struct docker_net_job *j)
 {
-    CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
+    CLEANUP(free_p) char *name = xasprintf(DOCKER_NET_PREFIX "%s", j->net_id);
     (void)d;
     job_call(j, "DELETE", name, NULL, on_deleted);
 }
@@ -367,7 +366,8 @@ static void on_nets(void *arg, json_t *body, const struct err *err)
     json_array_foreach(body, i, row)
     {
         const char *name = json_get_str(row, "Name", "");
-        const char *id = strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 ? name + strlen(NAME_PREFIX) : "";
+        const char *id =
+            strncmp(name, DOCKER_NET_PREFIX, strlen(DOCKER_NET_PREFIX)) == 0 ? name + strlen(DOCKER_NET_PREFIX) : "";
         if (ident_is("net", id) && !json_object_get(d->nets, id))
             job_submit(d, job_new(d, start_delete_leftover, id, on_leftover_deleted, d));
     }

@@ -161,7 +161,7 @@ static bool is_ours(const struct docker *d, const char *box_id)
     for (const struct box *b = d->boxes; b; b = b->next)
         if (strcmp(b->id, box_id) == 0)
             return true;
-    return json_object_get(d->end.kept, box_id) != NULL;
+    return json_object_get(d->end.kept, box_id) || json_object_get(d->halted, box_id);
 }
 
 static bool is_ending(const struct docker *d, const char *box_id)

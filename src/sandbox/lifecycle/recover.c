@@ -140,6 +140,8 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
         if (box) {
             (void)close(guest_fd); /* it has had no request */
             ops->destroy(box, NULL, NULL);
+        } else if (ops->discard) {
+            ops->discard(s->runtime, s->kept, NULL, NULL);
         }
     } else if (box && lifecycle_connect(s, box, guest_fd, &why) == 0) {
         s->kept = json_unref(s->kept);

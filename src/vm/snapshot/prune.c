@@ -1,7 +1,7 @@
 /* Clients choose sizes, and every size is a template: only the most recently used ones are kept. A read-only drive
- * is kept while a VM, a template or a snapshot uses it. Of a drive with the host's /usr, which has gigabytes, only the
- * current one is kept besides: of a former one nothing new is made, so its templates are removed, too. Running VMs have
- * their files open, so a removal only affects the next create, which makes the file again. */
+ * is kept while a VM, also a halted one, a template or a snapshot uses it. Of a drive with the host's /usr, which has
+ * gigabytes, only the current one is kept besides: of a former one nothing new is made, so its templates are removed,
+ * too. Running VMs have their files open, so a removal only affects the next create, which makes the file again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,12 +111,16 @@ void vm_prune_run(struct vm *vm)
     CLEANUP(free_p) char *bases = xasprintf("%s/bases", vm->site.dir);
     char usr[DIGEST_HEX];
     size_t n, unused = 0;
+    const char *name;
+    json_t *base;
     host_usr_key(HOST_USR, usr);
     prune_templates(vm, usr, &keys);
     add_snapshots(vm, &keys);
     for (const struct box *b = vm->boxes; b; b = b->next)
         if (*b->base)
             strlist_add(&keys, b->base);
+    json_object_foreach(vm->halted, name, base) if (json_string_length(base))
+        strlist_add(&keys, json_string_value(base));
     vm_source_add_bases(vm, &keys);
     struct entry *all = entries_list(bases, ".erofs", &n);
     for (size_t i = 0; i < n; i++) {

@@ -415,16 +415,21 @@ static int name_layers(struct vm_source *s, const struct box_plan *plan, struct 
     return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
 }
 
+void vm_source_size(const struct vm *vm, const struct box_plan *plan, struct vm_image *ret)
+{
+    uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
+    ret->memory_mb = (memory < VM_TOOL_WIRE_MEMORY_MIN ? VM_TOOL_WIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
+    uint32_t cpus = (plan->cpu_milli + 999) / 1000;
+    uint32_t most = vm->host_cpus < VM_TOOL_WIRE_CPUS_MAX ? vm->host_cpus : VM_TOOL_WIRE_CPUS_MAX;
+    ret->cpus = cpus < 1 ? 1 : cpus > most ? most : cpus;
+    ret->disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
+}
+
 static struct vm_source *source_new(struct vm *vm, const struct box_plan *plan, struct err *err)
 {
     struct vm_source *s = xzalloc(sizeof(*s));
     *s = (struct vm_source){ .vm = vm, .ram = NO_FD, .disk = NO_FD, .probe = NO_FD };
-    uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
-    s->image.memory_mb = (memory < VM_TOOL_WIRE_MEMORY_MIN ? VM_TOOL_WIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
-    uint32_t cpus = (plan->cpu_milli + 999) / 1000;
-    uint32_t most = vm->host_cpus < VM_TOOL_WIRE_CPUS_MAX ? vm->host_cpus : VM_TOOL_WIRE_CPUS_MAX;
-    s->image.cpus = cpus < 1 ? 1 : cpus > most ? most : cpus;
-    s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
+    vm_source_size(vm, plan, &s->image);
     if (vm_ready_open(vm, err) < 0 || name_layers(s, plan, err) < 0) {
         source_free(s);
         return NULL;
