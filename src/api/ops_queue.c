@@ -12,10 +12,12 @@ void api_queue_submit(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
+    const struct tenant_by *by = call_by(c);
     struct queue_plan plan = { .command = json_get(call_params(c), "command"),
                                .max_tries = call_int(c, "maxRetries", LIMIT_DEFAULT(JOB_TRIES)),
                                .timeout_ms = call_int(c, "timeout", 0) * 1000,
-                               .retries_exit = call_bool(c, "retryOnExit", false) };
+                               .retries_exit = call_bool(c, "retryOnExit", false),
+                               .quota = by ? &by->quota : NULL };
     handlers_reply(c, queue_submit(call_manager(c)->queue, s, &plan, &err), &err);
 }
 

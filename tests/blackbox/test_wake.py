@@ -76,6 +76,30 @@ def test_calls_that_do_not_wake(client, new_sandbox):
     assert status(client, sid) == "stopped"
 
 
+def test_queued_command_wakes(client, new_sandbox):
+    """It was killed by the stop, and is retried: the sandbox is woken for that."""
+    sid = new_sandbox(autoResume=True)["id"]
+    first = "echo try >> /workspace/tries; test $(wc -l < /workspace/tries) -gt 1 || sleep 99975"
+    job = client.ok("POST", f"/sandboxes/{sid}/exec/queue", {"command": first, "maxRetries": 20})["id"]
+    second = client.ok("POST", f"/sandboxes/{sid}/exec/queue", {"command": "cat /workspace/tries"})["id"]
+    harness.wait_until(lambda: client.exec(sid, "cat /workspace/tries")["stdout"] == "try\n", "the command to run")
+    client.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+    harness.wait_until(lambda: client.ok("GET", f"/queue/{second}/status")["status"] == "completed", "both commands to run")
+    done = client.ok("GET", f"/queue/{job}/status")
+    assert done["status"] == "completed" and done["retries"] == 1, done
+    assert client.ok("GET", f"/queue/{second}/status")["result"]["stdout"] == "try\ntry\n"
+    assert topics(client, sid).count("sandbox.started") == 1
+
+
+def test_queued_command_without_it_fails(client, new_sandbox):
+    sid = new_sandbox()["id"]
+    job = client.ok("POST", f"/sandboxes/{sid}/exec/queue", {"command": "sleep 99976", "maxRetries": 2})["id"]
+    harness.wait_until(lambda: client.ok("GET", f"/queue/{job}/status")["status"] == "running", "the command to run")
+    client.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+    harness.wait_until(lambda: client.ok("GET", f"/queue/{job}/status")["status"] == "failed", "a dead letter")
+    assert "it is stopped" in client.ok("GET", f"/queue/{job}/status")["error"] and status(client, sid) == "stopped"
+
+
 def test_without_it_the_error_says_how(client, new_sandbox):
     sid = new_sandbox()["id"]
     for how in ("pause", "stop"):

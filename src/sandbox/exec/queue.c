@@ -3,9 +3,10 @@
  * of the others only id and state are in memory, and the record is read on request, since its result may be large.
  *
  * A lane belongs to one sandbox and runs one job at a time, in order. It starts its first job when none runs and no
- * pause is set. A job that fails is retried after a pause that doubles with each try; when its tries are used up it is
- * a dead letter. A non-zero exit code is a failure only with retryOnExit. Without its sandbox a job fails. A job that
- * ran when the server stopped runs once more. */
+ * pause is set, and first wakes a sandbox that sleeps and has autoResume; a wake that fails is a try that failed. A job
+ * that fails is retried after a pause that doubles with each try; when its tries are used up it is a dead letter. A
+ * non-zero exit code is a failure only with retryOnExit. Without its sandbox a job fails. A job that ran when the
+ * server stopped runs once more. */
 #include "sandbox/exec/queue.h"
 
 #include <stdlib.h>
@@ -40,8 +41,9 @@ struct job {
 struct lane {
     struct queue *q;
     struct job *jobs;
-    int64_t n_all;       /* jobs of this sandbox, finished ones included */
-    struct timer *timer; /* starts the first job: at once, or after its pause */
+    int64_t n_all;                 /* jobs of this sandbox, finished ones included */
+    struct timer *timer;           /* starts the first job: at once, or after its pause */
+    struct manager_waiter *waiter; /* while its sandbox is woken */
 };
 
 struct queue {
@@ -119,6 +121,8 @@ static struct lane *lane_of(struct queue *q, const char *sandbox_id)
 
 static void free_lane(struct lane *l)
 {
+    if (l->waiter)
+        manager_start_cancel(l->waiter);
     timer_free(l->timer);
     free(l);
 }
@@ -242,18 +246,40 @@ static void on_job_exited(void *arg, const struct command_result *res, const str
     job_finish(j, COMPLETED);
 }
 
+static void on_awake(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct lane *l = arg;
+    (void)s;
+    if (err && l->jobs && l->jobs->state == PENDING)
+        fail_or_pause(l->jobs, err);
+    else
+        lane_kick(l, 0);
+}
+
+/* With the quota of who submitted the job. */
+static void wake(struct lane *l, struct sandbox *s, const struct job *j)
+{
+    struct tenant_by by = { .tenant = s->tenant };
+    (void)quota_read(json_get(json_get(j->rec, "internal"), "quota"), &by.quota, NULL); /* we wrote it */
+    manager_start(s, &by, on_awake, l, &l->waiter);
+}
+
 static void start_first(void *arg)
 {
     struct lane *l = arg;
     struct job *j = l->jobs;
     struct err err = ERR_INIT;
-    if (!j || j->state != PENDING)
+    if (!j || j->state != PENDING || l->waiter)
         return;
+    struct sandbox *s = manager_find(j->q->m, j->sandbox_id, &err);
+    if (s && manager_is_to_wake(s)) {
+        wake(l, s, j);
+        return;
+    }
     set_state(j, RUNNING);
     set_now(j->rec, "startedAt");
     save_or_log(j);
     static const struct command_events events = { .on_done = on_job_exited };
-    struct sandbox *s = manager_find(j->q->m, j->sandbox_id, &err);
     const json_t *inner = json_get(j->rec, "internal");
     struct command_plan plan = { .command = json_get(inner, "command"),
                                  .timeout_ms = json_get_int(inner, "timeoutMs", 0) };
@@ -457,6 +483,8 @@ json_t *queue_submit(struct queue *q, struct sandbox *s, const struct queue_plan
                                "command", command_text(plan->command), "status", state_names[PENDING], "retries", 0,
                                "maxRetries", (json_int_t)plan->max_tries, "createdAt", (json_int_t)clock_wall_ms(),
                                "internal", "command", plan->command, "timeoutMs", (json_int_t)plan->timeout_ms);
+    if (plan->quota && plan->quota->set)
+        (void)json_object_set_new(json_get(rec, "internal"), "quota", quota_json(plan->quota));
     if (plan->retries_exit)
         (void)json_object_set_new(rec, "retryOnExit", json_true());
     if (*s->tenant)

@@ -17,7 +17,8 @@ struct queue;
 struct queue_plan {
     const json_t *command; /* borrowed */
     int64_t max_tries, timeout_ms;
-    bool retries_exit; /* a non-zero exit code is a failure, too */
+    bool retries_exit;         /* a non-zero exit code is a failure, too */
+    const struct quota *quota; /* of the caller, for a wake; NULL: no limits. Borrowed */
 };
 
 struct queue *queue_new(struct manager *m);

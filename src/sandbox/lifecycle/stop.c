@@ -51,6 +51,7 @@ struct manager_waiter {
     manager_sandbox_fn *fn;
     void *arg;
     struct manager_waiter **slot; /* cleared before fn is called */
+    bool is_cancelled;            /* by the callback of another that was told before */
 };
 
 void lifecycle_change_begin(struct sandbox *s)
@@ -426,8 +427,10 @@ static void answer_all(struct sandbox *s, const struct err *err)
         if (!err && s->is_gone)
             (void)not_found(s, &why);
         const struct err *told = err ? err : why.code ? &why : NULL;
-        *w->slot = NULL;
-        w->fn(w->arg, told ? NULL : s, told);
+        if (!w->is_cancelled) {
+            *w->slot = NULL;
+            w->fn(w->arg, told ? NULL : s, told);
+        }
         waiter_free(w);
     }
 }
@@ -639,9 +642,13 @@ void manager_start(struct sandbox *s, const struct tenant_by *by, manager_sandbo
 void manager_start_cancel(struct manager_waiter *w)
 {
     struct manager_waiter **at = &w->s->waiters;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
     *w->slot = NULL;
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (!*at) { /* answer_all() has it */
+        w->is_cancelled = true;
+        return;
+    }
+    *at = w->next;
     waiter_free(w);
 }
