@@ -525,7 +525,7 @@ func (m *PortManager) Expose(ctx context.Context, containerPort int64, options *
 	return m.api.PortExpose(ctx, m.id, containerPort, options)
 }
 
-// List: List exposed ports.
+// List: List exposed ports, and those that listen inside.
 func (m *PortManager) List(ctx context.Context) (*PortList, error) {
 	return m.api.PortList(ctx, m.id)
 }

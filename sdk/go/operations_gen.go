@@ -978,7 +978,7 @@ func (a *API) PortExpose(ctx context.Context, id string, containerPort int64, op
 	return ask[*PortMapping](ctx, a.client, c)
 }
 
-// PortList: List exposed ports.
+// PortList: List exposed ports, and those that listen inside.
 func (a *API) PortList(ctx context.Context, id string) (*PortList, error) {
 	c := newCall("GET", "/sandbox/sandboxes/{id}/ports", id)
 	c.safe = true

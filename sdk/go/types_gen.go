@@ -691,9 +691,19 @@ type Preview struct {
 	Warnings []string `json:"warnings"`
 }
 
-// PortList: Exposed ports.
+// ListeningPort: A TCP port that a process of the sandbox listens at; pid, process: whose it is, where the agent may see it; url: its preview address.
+type ListeningPort struct {
+	Port    int64  `json:"port"`
+	Address string `json:"address"`
+	PID     *int64 `json:"pid,omitempty"`
+	Process string `json:"process,omitempty"`
+	URL     string `json:"url"`
+}
+
+// PortList: Exposed ports, and those that listen inside, exposed or not; none of one that sleeps.
 type PortList struct {
-	Ports []PortMapping `json:"ports"`
+	Ports     []PortMapping   `json:"ports"`
+	Listening []ListeningPort `json:"listening"`
 	// Fields of the request that were ignored or changed, and why
 	Warnings []string `json:"warnings"`
 }

@@ -23,6 +23,7 @@
 
 #include "agent/denied.h"
 #include "agent/job.h"
+#include "agent/listening.h"
 #include "agent/request.h"
 #include "agent/stream.h"
 #include "agent/vm_channel.h"
@@ -215,6 +216,7 @@ static int take_message(struct agent_conn *c, const struct proto_header *h, cons
         c->host_caps = handshake.caps;
         agent_job_tell(c->agent, c);
         agent_denied_tell(c->agent);
+        agent_listening_tell(c->agent, c);
         return 0;
     }
     if (!c->has_handshake || h->stream == 0)
@@ -329,7 +331,8 @@ static void send_handshake(struct agent_conn *c)
     struct proto_writer w;
 
     proto_frame_begin(&w, handshake, sizeof(handshake));
-    proto_put_handshake(&w, PROTO_CAP_CONTENT | PROTO_CAP_WATCH | PROTO_CAP_SFTP | (getpid() == 1 ? PROTO_CAP_END : 0));
+    proto_put_handshake(&w, PROTO_CAP_CONTENT | PROTO_CAP_WATCH | PROTO_CAP_SFTP | PROTO_CAP_LISTENING |
+                                (getpid() == 1 ? PROTO_CAP_END : 0));
     int len = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(len > 0);
     agent_conn_send(c, handshake, (size_t)len);

@@ -23,6 +23,7 @@
 
 #include "agent/job.h"
 #include "agent/launch.h"
+#include "agent/listening.h"
 #include "agent/proc.h"
 #include "agent/process_tree.h"
 #include "agent/pty.h"
@@ -482,6 +483,7 @@ void agent_exec_reap(struct agent *a)
         else
             start_drain(x);
     }
+    agent_listening_reaped(a, pid < 0);
     if (pid < 0 && a->end.stream) /* ECHILD: none is left */
         agent_proc_ended(a);
 }
@@ -527,6 +529,7 @@ static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struc
     int len = proto_frame_end(&w, r->stream, PROTO_EXEC_STARTED, 0);
     assert(len > 0);
     agent_conn_send(r->conn, frame, (size_t)len);
+    agent_listening_stir(r->agent);
 }
 
 void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)

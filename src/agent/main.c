@@ -24,6 +24,7 @@
 #include "agent/denied.h"
 #include "agent/exec.h"
 #include "agent/job.h"
+#include "agent/listening.h"
 #include "agent/spawn.h"
 #include "agent/stage.h"
 #include "agent/vm_boot.h"
@@ -31,7 +32,7 @@
 #include "os/unixsock.h"
 
 struct options {
-    int stage_fd, connect_fd, listen_fd, denied_fd;
+    int stage_fd, connect_fd, listen_fd, denied_fd, sockets_fd;
     int files, ptys;
     const char *listen_path, *dial_path;
     const struct vm_boot *vm;
@@ -131,6 +132,7 @@ static int agent_serve(struct options *o)
     if (r < 0)
         return r;
     agent_denied_start(&a, o->denied_fd);
+    agent_listening_start(&a, o->sockets_fd);
     a.dial_path = o->dial_path;
     a.redial.fn = agent_redial;
     if (a.dial_path)
@@ -139,6 +141,7 @@ static int agent_serve(struct options *o)
     agent_conn_end_all(&a);
     agent_exec_end_all(&a);
     agent_job_end_all(&a);
+    agent_listening_end(&a);
     agent_loop_done(&a.loop);
     return 0;
 }
@@ -191,12 +194,15 @@ static int set_limits(int files)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF, .denied_fd = -EBADF };
+    struct options o = {
+        .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF, .denied_fd = -EBADF, .sockets_fd = -EBADF
+    };
 
     if (vm_boot_is_init(argv)) {
         struct vm_boot vm;
         vm_boot_run(&vm);
         o.vm = &vm;
+        o.sockets_fd = agent_listening_socket();
         return agent_serve(&o) < 0;
     }
     if (options_parse(argc, argv, &o) < 0) {
@@ -212,6 +218,9 @@ int main(int argc, char **argv)
         o.connect_fd = staged.conn_fd;
         o.listen_fd = staged.listen_fd;
         o.denied_fd = staged.denied_fd;
+        o.sockets_fd = staged.sockets_fd;
+    } else {
+        o.sockets_fd = agent_listening_socket();
     }
     int r = set_limits(o.files);
     if (r < 0) {

@@ -89,7 +89,8 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         agent_proc_request(r, type, data, len);
         break;
     case PROTO_TUNNEL_OPEN:
-        agent_tunnel_start(r, data, len);
+    case PROTO_TUNNEL_AWAIT:
+        agent_tunnel_start(r, type, data, len);
         break;
     default:
         agent_reply_error(r, ENOSYS, "request %u", type);

@@ -19,6 +19,7 @@
 
 #include "agent/box_caps.h"
 #include "agent/box_root.h"
+#include "agent/listening.h"
 #include "os/mount.h"
 #include "os/overlay_compat.h"
 #include "os/seqsock.h"
@@ -34,6 +35,7 @@ struct stage {
     size_t n_fds;
     int watch[STAGE_REPORT_FDS]; /* for the launcher: listener of the filter, write end of the pipe; -EBADF: none */
     int denied;                  /* read end of the pipe */
+    int sockets;                 /* agent_listening_socket() */
     const struct stage_plan *plan;
     const char *paths; /* plan->extra_len bytes */
 };
@@ -241,11 +243,14 @@ static int stage_build(struct stage *s)
 
 int stage_run(int control_fd, int ptys, struct stage_result *ret)
 {
-    struct stage s = { .control = control_fd, .box = BOX_ROOT_INIT, .watch = { -EBADF, -EBADF }, .denied = -EBADF };
+    struct stage s = {
+        .control = control_fd, .box = BOX_ROOT_INIT, .watch = { -EBADF, -EBADF }, .denied = -EBADF, .sockets = -EBADF
+    };
     memset(s.fds, 0xff, sizeof(s.fds));
     int r = box_root_prepare(&s.box, ptys);
     if (r >= 0)
         r = box_caps_bound(&s.box);
+    s.sockets = agent_listening_socket(); /* the filter will allow no such socket */
     if (r >= 0)
         r = receive_plan(&s);
     if (r >= 0)
@@ -272,6 +277,7 @@ int stage_run(int control_fd, int ptys, struct stage_result *ret)
     ret->conn_fd = s.fds[STAGE_FD_CONN];
     ret->listen_fd = s.fds[STAGE_FD_LISTEN];
     ret->denied_fd = s.denied;
+    ret->sockets_fd = s.sockets;
     snprintf(ret->default_workdir, sizeof(ret->default_workdir), "%s", s.plan->workdir);
     return 0;
 }

@@ -14,6 +14,7 @@
 struct stage_result {
     int conn_fd;                         /* connected stream to the daemon: the first link; close-on-exec */
     int listen_fd;                       /* listening unix socket for later links; close-on-exec */
+    int sockets_fd;                      /* agent_listening_socket(); close-on-exec; negative: none */
     int denied_fd;                       /* pipe with struct denied_call; close-on-exec; -EBADF: none */
     char default_workdir[STAGE_DIR_MAX]; /* absolute; exists */
 };

@@ -7,8 +7,9 @@
  * directions have ended. Reading stops without credit or when the link is full; credit is returned when the socket has
  * taken the bytes.
  *
- * Addresses are tried one after the other; when all fail, the first error is reported. A socket error ends the
- * tunnel with ERROR; a datagram that cannot be sent is lost. */
+ * Addresses are tried one after the other; when all fail, the first error is reported. A tunnel that may wait
+ * (TUNNEL_AWAIT) tries all again, after pauses that grow, until the port no longer refuses or the wait has timed out. A
+ * socket error ends the tunnel with ERROR; a datagram that cannot be sent is lost. */
 #include "agent/tunnel.h"
 
 #include <arpa/inet.h>
@@ -24,6 +25,8 @@
 #include "agent/stream.h"
 
 #define ADDRESSES_MAX 2
+#define RETRY_MS      2 /* the first pause; each is an eighth of the time so far longer */
+#define RETRY_MAX_MS  250
 
 /* Data from the host that the socket has not taken; UDP keeps datagrams apart. */
 struct packet {
@@ -40,6 +43,8 @@ struct tunnel {
     bool has_host_eof, has_sent_fin, has_peer_eof;
     struct sockaddr_storage addresses[ADDRESSES_MAX];
     int n_addresses, next_address;
+    struct agent_timer retry;
+    uint64_t began_us, wait_us; /* wait_us 0: a port that refuses is an error at once */
     struct packet *packets;
 };
 
@@ -49,6 +54,7 @@ static void on_socket(struct agent_watch *w, uint32_t events);
 
 static void free_tunnel(struct tunnel *t)
 {
+    agent_loop_disarm(&t->agent->loop, &t->retry);
     agent_stream_close(&t->stream);
     agent_loop_close(&t->agent->loop, &t->watch);
     while (t->packets) {
@@ -94,6 +100,8 @@ static void tunnel_settle(struct tunnel *t)
         free_tunnel(t);
         return;
     }
+    if (t->watch.fd < 0) /* between two tries */
+        return;
     int r = agent_loop_watch(&t->agent->loop, &t->watch, events);
     if (r < 0)
         tunnel_fail(t, -r, "watch");
@@ -214,6 +222,19 @@ static int try_address(struct tunnel *t)
     return 0;
 }
 
+/* Whether all of it is tried again later. */
+static bool tunnel_waits(struct tunnel *t)
+{
+    uint64_t past_us = agent_loop_now_us() - t->began_us, pause_ms = RETRY_MS + past_us / 8000;
+
+    if (past_us >= t->wait_us)
+        return false;
+    agent_loop_close(&t->agent->loop, &t->watch);
+    t->next_address = 0;
+    agent_loop_arm(&t->agent->loop, &t->retry, pause_ms < RETRY_MAX_MS ? pause_ms : RETRY_MAX_MS);
+    return true;
+}
+
 /* Tries the remaining addresses, or fails the tunnel with the first one's error. */
 static void tunnel_connect_next(struct tunnel *t, int error)
 {
@@ -225,7 +246,13 @@ static void tunnel_connect_next(struct tunnel *t, int error)
         }
         error = error ? error : -r;
     }
-    tunnel_fail(t, error, "connect");
+    if (error != ECONNREFUSED || !tunnel_waits(t))
+        tunnel_fail(t, error, "connect");
+}
+
+static void on_retry(struct agent_timer *timer)
+{
+    tunnel_connect_next(TUNNEL_OF(timer, retry), 0);
 }
 
 static void finish_connect(struct tunnel *t)
@@ -271,11 +298,12 @@ static void on_socket(struct agent_watch *w, uint32_t events)
         tunnel_settle(t);
 }
 
-void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len)
+void agent_tunnel_start(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
 
     proto_reader_init(&in, data, len);
+    uint32_t wait_ms = type == PROTO_TUNNEL_AWAIT ? proto_get_u32(&in) : 0;
     bool is_udp = proto_get_u8(&in);
     uint16_t port = proto_get_u16(&in);
     const char *host = proto_get_str(&in, PROTO_PATH_MAX);
@@ -287,6 +315,9 @@ void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len)
     t->agent = r->agent;
     t->watch.fd = -EBADF;
     t->is_udp = is_udp;
+    t->retry.fn = on_retry;
+    t->began_us = agent_loop_now_us();
+    t->wait_us = (uint64_t)wait_ms * 1000;
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
     bool is_v4 = inet_pton(AF_INET, host[0] ? host : "127.0.0.1", &v4.sin_addr) == 1;

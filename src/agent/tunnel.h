@@ -5,4 +5,4 @@
 
 #include "agent/reply.h"
 
-void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len);
+void agent_tunnel_start(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len);

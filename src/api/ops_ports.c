@@ -3,6 +3,8 @@
 
 #include "api/call.h"
 #include "api/handlers.h"
+#include "api/preview.h"
+#include "sandbox/net/listening.h"
 #include "sandbox/net/ports.h"
 
 void api_port_expose(struct call *c)
@@ -25,8 +27,19 @@ void api_port_expose(struct call *c)
 void api_port_list(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
-    if (s)
-        call_ok(c, json_pack("{s:o}", "ports", ports_list(call_manager(c)->ports, s)));
+    size_t i;
+    const json_t *row;
+    if (!s)
+        return;
+    json_t *listening = json_array();
+    json_array_foreach(listening_rows(s), i, row)
+    {
+        CLEANUP(free_p) char *url = preview_url(call_api(c), s, (uint16_t)json_get_int(row, "port", 0));
+        json_t *shown = json_copy((json_t *)(uintptr_t)row);
+        (void)json_object_set_new(shown, "url", json_string(url));
+        (void)json_array_append_new(listening, shown);
+    }
+    call_ok(c, json_pack("{s:o, s:o}", "ports", ports_list(call_manager(c)->ports, s), "listening", listening));
 }
 
 void api_port_unexpose(struct call *c)

@@ -91,8 +91,7 @@ bool preview_is_one(const struct api *a, const struct http_req *r)
     return host && preview_parse(host, a->settings->preview_domain, &t);
 }
 
-/* "http://8000-0123….localhost:3111/"; caller frees. */
-static char *url_of(const struct api *a, const struct sandbox *s, uint16_t port)
+char *preview_url(const struct api *a, const struct sandbox *s, uint16_t port)
 {
     const char *domain = a->settings->preview_domain, *hex = strchr(s->id, '_') + 1;
     const char *scheme = strstr(domain, "://");
@@ -298,7 +297,7 @@ void api_preview_open(struct call *c)
         call_fail(c, &err);
         return;
     }
-    CLEANUP(free_p) char *url = url_of(a, s, t.port);
+    CLEANUP(free_p) char *url = preview_url(a, s, t.port);
     json_t *reply = json_pack("{s:i, s:s, s:b, s:b}", "port", t.port, "url", url, "public", is_public, "rewriteHost",
                               preview_rewrites_host(s, t.port));
     if (has_link) {

@@ -32,5 +32,7 @@ bool preview_is_one(const struct api *a, const struct http_req *r);
  * for a cookie. Else refused. s NULL: there is no such sandbox. */
 int preview_admit(struct preview *p, struct http_req *r, const struct preview_target *t, struct sandbox *s,
                   struct caller **ret, struct err *err);
+/* "http://8000-0123….localhost:3111/"; caller frees. */
+char *preview_url(const struct api *a, const struct sandbox *s, uint16_t port);
 bool preview_rewrites_host(const struct sandbox *s, uint16_t port); /* the server inside is told it is localhost */
 bool preview_is_own_cookie(const char *name, size_t len);           /* not for the server inside */

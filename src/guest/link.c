@@ -11,6 +11,7 @@
  * loop busy rests, so that one sandbox's output cannot starve the others. */
 #include "guest/link.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -46,8 +47,11 @@ struct guest_link {
     bool is_broken, is_freed, has_handshake;
     void (*denied_fn)(void *arg, const struct guest_denied *d);
     void *denied_arg;
-    unsigned version; /* agreed with the agent; 0 before its HANDSHAKE */
-    uint32_t caps;    /* PROTO_CAP_*: what it can do */
+    guest_listening_fn *listening_fn;
+    void *listening_arg;
+    int64_t await_until_ms; /* until then tunnels wait for ports that refuse */
+    unsigned version;       /* agreed with the agent; 0 before its HANDSHAKE */
+    uint32_t caps;          /* PROTO_CAP_*: what it can do */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
     uint32_t bucket_count, stream_count, own_count, last_id;
@@ -419,12 +423,37 @@ static int on_denied_frame(struct guest_link *g, const uint8_t *payload, size_t 
     return 0;
 }
 
+static int on_listening_frame(struct guest_link *g, const uint8_t *payload, size_t len)
+{
+    struct proto_reader r;
+    struct guest_listener rows[PROTO_LISTENERS_MAX];
+    size_t n = 0;
+    proto_reader_init(&r, payload, len);
+    for (; r.left && !r.is_bad; n++) {
+        struct proto_listener l;
+        uint8_t address[16];
+        if (n == PROTO_LISTENERS_MAX)
+            return -EBADMSG;
+        proto_get_listener(&r, &l);
+        if (inet_pton(AF_INET, l.address, address) != 1 && inet_pton(AF_INET6, l.address, address) != 1)
+            return -EBADMSG;
+        rows[n] = (struct guest_listener){ .port = l.port, .pid = l.pid, .address = l.address, .program = l.program };
+    }
+    if (proto_reader_end(&r) < 0)
+        return -EBADMSG;
+    if (g->listening_fn)
+        g->listening_fn(g->listening_arg, rows, n);
+    return 0;
+}
+
 static int on_connection_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
 {
     if (h->type == PROTO_JOB_EXIT)
         return link_jobs_on_exit(&g->jobs, payload, h->length);
     if (h->type == PROTO_DENIED)
         return on_denied_frame(g, payload, h->length);
+    if (h->type == PROTO_LISTENING)
+        return on_listening_frame(g, payload, h->length);
     if (h->type != PROTO_HANDSHAKE || g->has_handshake)
         return -EBADMSG;
     struct proto_reader r;
@@ -599,7 +628,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
     uint8_t mem[64];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, PROTO_CAP_DENIED);
+    proto_put_handshake(&w, PROTO_CAP_DENIED | PROTO_CAP_LISTENING);
     int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(n > 0);
     struct iovec handshake = { .iov_base = mem, .iov_len = (size_t)n };
@@ -612,6 +641,25 @@ void guest_on_denied(struct guest_link *g, void (*fn)(void *arg, const struct gu
 {
     g->denied_fn = fn;
     g->denied_arg = arg;
+}
+
+void guest_on_listening(struct guest_link *g, guest_listening_fn *fn, void *arg)
+{
+    g->listening_fn = fn;
+    g->listening_arg = arg;
+}
+
+void guest_await_ports(struct guest_link *g, int64_t ms)
+{
+    int64_t until = loop_now_ms(g->loop) + ms;
+    g->await_until_ms = until > g->await_until_ms ? until : g->await_until_ms;
+}
+
+int64_t guest_ports_wait_ms(const struct guest_link *g)
+{
+    int64_t left = g->await_until_ms - loop_now_ms(g->loop);
+    /* Before its handshake: whoever asks for the wait has just started this agent, which is of this release. */
+    return left > 0 && (!g->has_handshake || link_can(g, PROTO_CAP_LISTENING)) ? left : 0;
 }
 
 struct link_jobs *link_jobs(struct guest_link *g)

@@ -133,6 +133,18 @@ struct guest_denied {
 };
 void guest_on_denied(struct guest_link *g, void (*fn)(void *arg, const struct guest_denied *d), void *arg);
 
+/* The sockets of the sandbox that listen for TCP (PROTO_LISTENING): all of them, each time they have changed. address
+ * is numeric; program is text of the guest's choice: any bytes, at most GUEST_PROGRAM_MAX, "" unknown. One handler per
+ * link. */
+#define GUEST_LISTENERS_MAX 128
+struct guest_listener {
+    uint16_t port;
+    uint32_t pid; /* 0: unknown */
+    const char *address, *program;
+};
+typedef void guest_listening_fn(void *arg, const struct guest_listener *rows, size_t n);
+void guest_on_listening(struct guest_link *g, guest_listening_fn *fn, void *arg);
+
 /* --- files: paths are absolute inside the sandbox; errors carry the guest's errno as kind (404, 400, 403, 409, 507)
  * --- */
 struct guest_stat {
@@ -325,6 +337,10 @@ struct guest_tunnel_events {
 int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port,
                       const struct guest_tunnel_events *ev, void *arg,
                       struct guest_tunnel **ret); /* host NULL = 127.0.0.1, then ::1 */
+/* For so long from now TCP tunnels wait for a port that refuses, because its server is being started. The agent must
+ * be new, or have sent its handshake. */
+void guest_await_ports(struct guest_link *g, int64_t ms);
+int64_t guest_ports_wait_ms(const struct guest_link *g); /* what is left of it; 0: tunnels do not wait */
 /* Replaces the callbacks. Allowed inside its own callbacks. */
 void guest_tunnel_redirect(struct guest_tunnel *t, const struct guest_tunnel_events *ev, void *arg);
 void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes);

@@ -81,18 +81,23 @@ int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint1
     if (port == 0)
         return -EINVAL;
     struct link_fields f;
+    int64_t wait_ms = is_udp ? 0 : guest_ports_wait_ms(g);
     link_fields_init(&f);
+    if (wait_ms)
+        proto_put_u32(&f.w, (uint32_t)wait_ms);
     proto_put_u8(&f.w, is_udp);
     proto_put_u16(&f.w, port);
     proto_put_str(&f.w, host);
     struct guest_tunnel *t = xzalloc(sizeof(*t));
     *t = (struct guest_tunnel){ .s.kind = &tunnel_kind, .ev = *ev, .arg = arg, .is_udp = is_udp };
     link_flow_init(&t->flow);
-    int r = link_request(g, &t->s, PROTO_TUNNEL_OPEN, &f.w, NULL, 0);
+    int r = link_request(g, &t->s, wait_ms ? PROTO_TUNNEL_AWAIT : PROTO_TUNNEL_OPEN, &f.w, NULL, 0);
     if (r < 0) {
         free(t);
         return r;
     }
+    if (wait_ms)
+        link_time_limit(&t->s, (uint32_t)wait_ms + link_time(g)->answer_ms);
     *ret = t;
     return 0;
 }

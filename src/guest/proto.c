@@ -282,6 +282,17 @@ void proto_put_change(struct proto_writer *w, const struct proto_change *c)
         w->len = start;
 }
 
+void proto_put_listener(struct proto_writer *w, const struct proto_listener *l)
+{
+    size_t start = w->len;
+    proto_put_u16(w, l->port);
+    proto_put_u32(w, l->pid);
+    proto_put_str(w, l->address);
+    proto_put_str(w, l->program);
+    if (w->is_full)
+        w->len = start;
+}
+
 void proto_put_row(struct proto_writer *w, const struct proto_row *row)
 {
     size_t start = w->len;
@@ -300,6 +311,15 @@ void proto_get_change(struct proto_reader *r, struct proto_change *ret)
     ret->path = proto_get_str(r, PROTO_PATH_MAX);
     ret->text = proto_get_str(r, PROTO_PATH_MAX);
     r->is_bad |= ret->kind == 0 || ret->kind > PROTO_CHANGE_LAST;
+}
+
+void proto_get_listener(struct proto_reader *r, struct proto_listener *ret)
+{
+    ret->port = proto_get_u16(r);
+    ret->pid = proto_get_u32(r);
+    ret->address = proto_get_str(r, PROTO_ADDRESS_MAX);
+    ret->program = proto_get_str(r, PROTO_PROGRAM_MAX);
+    r->is_bad |= ret->port == 0;
 }
 
 void proto_get_row(struct proto_reader *r, struct proto_row *ret)
@@ -364,7 +384,8 @@ enum { HOST = 1, GUEST = 2, REQUEST = 4, MORE = 8 };
 /* Layout letters: b h w q numbers of 1 2 4 8 bytes; s text of at most PROTO_PATH_MAX; g tag; A argv (at least one);
  * E env (or not given); P paths (at least one); x exit block; t stat records to the end; T one stat record; p process
  * records to the end; r row records to the end; c change records
- * to the end, at least one; 8 numbers of 8 bytes to the end, at most PROTO_STORE_VERSIONS;
+ * to the end, at least one; l listener records to the end; 8 numbers of 8 bytes to the end, at most
+ * PROTO_STORE_VERSIONS;
  * * any rest; + a rest of at least one byte. */
 static const struct message {
     uint16_t type;
@@ -382,6 +403,7 @@ static const struct message {
     { PROTO_USAGE, HOST | REQUEST, "USAGE", "" },
     { PROTO_USAGE_REPLY, GUEST, "USAGE_REPLY", "wqq" },
     { PROTO_DENIED, GUEST, "DENIED", "wwwwqqs" },
+    { PROTO_LISTENING, GUEST, "LISTENING", "l" },
     { PROTO_EXEC_START, HOST | REQUEST | MORE, "EXEC_START", "whhwssgAE" },
     { PROTO_EXEC_STARTED, GUEST, "EXEC_STARTED", "w" },
     { PROTO_EXEC_OUTPUT, GUEST, "EXEC_OUTPUT", "b+" },
@@ -436,6 +458,7 @@ static const struct message {
     { PROTO_TUNNEL_OPENED, GUEST, "TUNNEL_OPENED", "" },
     { PROTO_TUNNEL_DATA, HOST | GUEST, "TUNNEL_DATA", "*" },
     { PROTO_TUNNEL_EOF, HOST | GUEST, "TUNNEL_EOF", "" },
+    { PROTO_TUNNEL_AWAIT, HOST | REQUEST, "TUNNEL_AWAIT", "wbhs" },
 };
 
 static const struct message *message_find(uint16_t type)
@@ -463,11 +486,14 @@ static void check_records(struct proto_reader *r, char kind)
     struct proto_process p;
     struct proto_row row;
     struct proto_change change;
+    struct proto_listener listener;
     do {
         if (kind == 'c')
             proto_get_change(r, &change);
         else if (kind == 'r' && r->left)
             proto_get_row(r, &row);
+        else if (kind == 'l' && r->left)
+            proto_get_listener(r, &listener);
         else if (kind == 'p' && r->left)
             proto_get_process(r, &p);
         else if (kind == 'T' || (kind == 't' && r->left))
@@ -511,6 +537,7 @@ static void check_field(struct proto_reader *r, char kind)
     case 'p':
     case 'r':
     case 'c':
+    case 'l':
         check_records(r, kind);
         break;
     case '8':

@@ -35,31 +35,35 @@
 
 #include "base/limits.h"
 
-#define PROTO_MAGIC       0x47696969u /* "iiiG" */
-#define PROTO_VERSION     1
-#define PROTO_OLDEST      1 /* the oldest version that this program still supports */
-#define PROTO_HEADER      12u
-#define PROTO_PAYLOAD_MAX 65536u
-#define PROTO_FRAME_MAX   (PROTO_HEADER + PROTO_PAYLOAD_MAX)
-#define PROTO_REQUEST_MAX (4u * 1024 * 1024) /* joined payload of one request */
-#define PROTO_WINDOW      (256u * 1024)
-#define PROTO_WINDOW_WIDE (1024u * 1024) /* of FS_OPEN, FS_STORE, FS_PACK and FS_UNPACK: fewer, larger turns */
-#define PROTO_PUT_MAX     (1024u * 1024) /* data of FS_PUT and JOB_INPUT; most bytes of one JOB_LOG */
-#define PROTO_TAG_MAX     LIMIT_MAX(EXEC_ID_BYTES)
-#define PROTO_PATH_MAX    4095u            /* longest path, without its NUL */
-#define PROTO_ARGS_MAX    32768u           /* argv entries; env entries too */
-#define PROTO_STAT_MAX    4096u            /* paths of one FS_STAT */
-#define PROTO_LIST_MAX    LIMIT_MAX(FILES) /* entries of one FS_LIST; more is ERROR E2BIG */
-#define PROTO_SEARCH_MAX  10000u           /* results of one FS_SEARCH; the agent stops there */
-#define PROTO_PROC_MAX    4096u
-#define PROTO_COMMAND_MAX 4096u       /* longest command line of a process; the agent cuts it */
-#define PROTO_NO_STRS     0xffffffffu /* a count of strs that means "not given" */
+#define PROTO_MAGIC         0x47696969u /* "iiiG" */
+#define PROTO_VERSION       1
+#define PROTO_OLDEST        1 /* the oldest version that this program still supports */
+#define PROTO_HEADER        12u
+#define PROTO_PAYLOAD_MAX   65536u
+#define PROTO_FRAME_MAX     (PROTO_HEADER + PROTO_PAYLOAD_MAX)
+#define PROTO_REQUEST_MAX   (4u * 1024 * 1024) /* joined payload of one request */
+#define PROTO_WINDOW        (256u * 1024)
+#define PROTO_WINDOW_WIDE   (1024u * 1024) /* of FS_OPEN, FS_STORE, FS_PACK and FS_UNPACK: fewer, larger turns */
+#define PROTO_PUT_MAX       (1024u * 1024) /* data of FS_PUT and JOB_INPUT; most bytes of one JOB_LOG */
+#define PROTO_TAG_MAX       LIMIT_MAX(EXEC_ID_BYTES)
+#define PROTO_PATH_MAX      4095u            /* longest path, without its NUL */
+#define PROTO_ARGS_MAX      32768u           /* argv entries; env entries too */
+#define PROTO_STAT_MAX      4096u            /* paths of one FS_STAT */
+#define PROTO_LIST_MAX      LIMIT_MAX(FILES) /* entries of one FS_LIST; more is ERROR E2BIG */
+#define PROTO_SEARCH_MAX    10000u           /* results of one FS_SEARCH; the agent stops there */
+#define PROTO_PROC_MAX      4096u
+#define PROTO_ADDRESS_MAX   45u /* of a listener */
+#define PROTO_PROGRAM_MAX   64u
+#define PROTO_LISTENERS_MAX 128u        /* records of one LISTENING; those of higher ports are left out */
+#define PROTO_COMMAND_MAX   4096u       /* longest command line of a process; the agent cuts it */
+#define PROTO_NO_STRS       0xffffffffu /* a count of strs that means "not given" */
 
 enum { PROTO_MORE = 1 }; /* frame flags */
 
 /* What an agent can do beyond version 1. The host ignores bits it does not know. CONTENT: FS_OPEN to FS_UNPACKED. END:
  * PROC_END. WATCH: FS_WATCH. SFTP: that flag of
- * EXEC_START. DENIED, of a host: it takes DENIED. */
+ * EXEC_START. DENIED, of a host: it takes DENIED. LISTENING, of a host: it takes LISTENING; of an agent: TUNNEL_AWAIT.
+ */
 enum {
     PROTO_CAP_NONE = 0,
     PROTO_CAP_CONTENT = 1,
@@ -67,6 +71,7 @@ enum {
     PROTO_CAP_WATCH = 8,
     PROTO_CAP_DENIED = 16,
     PROTO_CAP_SFTP = 32,
+    PROTO_CAP_LISTENING = 64,
 };
 
 /* flags of EXEC_START; the same values as GUEST_EXEC_* of guest/link.h, which says what they mean */
@@ -135,6 +140,9 @@ enum proto_type {
     /* G>H on stream 0, to a host with PROTO_CAP_DENIED: u32 number of a system call that the box's filter denied, u32
      * AUDIT_ARCH_*, u32 errno, u32 pid (0 unknown), u64 count, u64 further ones that are in no frame, str program */
     PROTO_DENIED = 11,
+    /* G>H on stream 0, to a host with PROTO_CAP_LISTENING: listener records to the end of the payload, at most
+     * PROTO_LISTENERS_MAX: all sockets that listen for TCP now. After its HANDSHAKE, and when they have changed */
+    PROTO_LISTENING = 12,
 
     /* H>G: u32 PROTO_WITH_* flags, u16 cols, u16 rows, u32 timeout_ms (0 none), str cwd ("" = "/"), str user ("" =
      * root; "uid[:gid]" or a name of /etc/passwd), str tag ("" unless PROTO_WITH_LOG), strs argv (at least one), strs
@@ -199,6 +207,9 @@ enum proto_type {
     PROTO_TUNNEL_OPENED = 81, /* G>H: empty */
     PROTO_TUNNEL_DATA = 82,   /* both ways: data (not empty on TCP); UDP: one datagram each */
     PROTO_TUNNEL_EOF = 83,    /* both ways, TCP, once: empty. No more data from this side */
+    /* H>G: u32 wait_ms, then as TUNNEL_OPEN, only TCP: while the port refuses, it is tried again for so long. Only with
+     * PROTO_CAP_LISTENING */
+    PROTO_TUNNEL_AWAIT = 84,
 
     /* H>G: u32 PROTO_TEXT_* flags, u64 most matches (0 all), u32 most bytes of a line (0 PROTO_ROW_TEXT_MAX), str path,
      * str pattern, strs include, strs exclude (PROTO_NO_STRS none) -> FS_ROWS: path, line number, is_set = the line was
@@ -262,6 +273,13 @@ struct proto_process {
     char state;
 };
 
+/* listener record: u16 port, u32 pid (0 unknown), str numeric address, str program ("" unknown; any bytes) */
+struct proto_listener {
+    const char *address, *program;
+    uint32_t pid;
+    uint16_t port;
+};
+
 /* row record: str path, u64 number, u8 is_set, str text (at most PROTO_ROW_TEXT_MAX) */
 struct proto_row {
     const char *path, *text;
@@ -306,10 +324,11 @@ void proto_put_u64(struct proto_writer *w, uint64_t v);
 void proto_put_str(struct proto_writer *w, const char *s); /* NULL as "" */
 void proto_put_data(struct proto_writer *w, const void *data, size_t len);
 void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
-void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
-void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
-void proto_put_change(struct proto_writer *w, const struct proto_change *c);   /* whole or nothing */
-void proto_put_row(struct proto_writer *w, const struct proto_row *row);       /* whole or nothing */
+void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);        /* whole or nothing */
+void proto_put_process(struct proto_writer *w, const struct proto_process *p);   /* whole or nothing */
+void proto_put_change(struct proto_writer *w, const struct proto_change *c);     /* whole or nothing */
+void proto_put_row(struct proto_writer *w, const struct proto_row *row);         /* whole or nothing */
+void proto_put_listener(struct proto_writer *w, const struct proto_listener *l); /* whole or nothing */
 void proto_put_handshake(struct proto_writer *w, uint32_t caps);
 
 /* One frame in place: begin leaves room for the header, end fills it in. mem of PROTO_FRAME_MAX holds any frame. */
@@ -340,6 +359,7 @@ void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
 void proto_get_change(struct proto_reader *r, struct proto_change *ret); /* an unknown kind is bad */
 void proto_get_row(struct proto_reader *r, struct proto_row *ret);
+void proto_get_listener(struct proto_reader *r, struct proto_listener *ret);
 void proto_get_handshake(struct proto_reader *r, struct proto_handshake *ret);
 /* The version to use with this peer, 0 when there is none in common. */
 unsigned proto_agree(const struct proto_handshake *peer);

@@ -1042,10 +1042,25 @@ struct iii_preview {
     size_t warnings_count;
 };
 
-/* Exposed ports */
+/* A TCP port that a process of the sandbox listens at; pid, process: whose it is, where the agent may see it; url:
+ * its preview address */
+struct iii_listening_port {
+    int64_t port;
+    const char *address;
+    size_t address_len;
+    const int64_t *pid;
+    const char *process;
+    size_t process_len;
+    const char *url;
+    size_t url_len;
+};
+
+/* Exposed ports, and those that listen inside, exposed or not; none of one that sleeps */
 struct iii_port_list {
     const struct iii_port_mapping *ports;
     size_t ports_count;
+    const struct iii_listening_port *listening;
+    size_t listening_count;
     /* Fields of the request that were ignored or changed, and why */
     const char *const *warnings;
     size_t warnings_count;
@@ -3187,7 +3202,7 @@ III_API int iii_context_restart(const iii_sandbox *sandbox, const char *context_
 III_API int iii_port_expose(const iii_sandbox *sandbox, int64_t container_port,
                             const struct iii_port_expose_options *options, struct iii_port_mapping **ret,
                             struct iii_error *err);
-/* List exposed ports */
+/* List exposed ports, and those that listen inside */
 III_API int iii_port_list(const iii_sandbox *sandbox, struct iii_port_list **ret, struct iii_error *err);
 /* Stop exposing a port, for every protocol */
 III_API int iii_port_unexpose(const iii_sandbox *sandbox, int64_t container_port, struct iii_port_removed **ret,

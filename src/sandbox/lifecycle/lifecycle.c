@@ -27,6 +27,7 @@
 #include "sandbox/lifecycle/policy.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/net/egress.h"
+#include "sandbox/net/listening.h"
 #include "sandbox/observe/denied_calls.h"
 #include "sandbox/storage/capture.h"
 #include "sandbox/storage/image_allowlist.h"
@@ -148,6 +149,7 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
     guest_link_patience(s->link, (uint32_t)s->manager->settings->agent_timeout_s * 1000,
                         (uint32_t)s->manager->settings->agent_grace_s * 1000);
     denied_calls_watch(s->manager->denied_calls, s);
+    listening_watch(s);
     lifecycle_tell_still(s);
     ops->on_gone(box, on_box_gone, s);
     if (ops->on_overuse)
@@ -248,6 +250,7 @@ void lifecycle_start_entrypoint(struct sandbox *s)
         log_event(LOG_WARN, "sandbox.entrypoint", "id", s->id, "error", err.msg, NULL);
     else
         guest_exec_drop(x);
+    guest_await_ports(s->link, s->manager->settings->wake_timeout_s * 1000);
 }
 
 static void create_record(void *arg)

@@ -36,6 +36,7 @@
 #include "sandbox/lifecycle/templates.h"
 #include "sandbox/net/egress.h"
 #include "sandbox/net/egress_ceiling.h"
+#include "sandbox/net/listening.h"
 #include "sandbox/net/networks.h"
 #include "sandbox/net/ports.h"
 #include "sandbox/net/ssh_keys.h"
@@ -205,6 +206,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->background = background_new(m);
     m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
     m->denied_calls = denied_calls_new(m);
+    m->listening = listening_new(m);
     m->egress = egress_new(m);
     m->ports = ports_new(m);
     m->pulls = pulls_new(m);
@@ -273,6 +275,7 @@ struct manager *manager_free(struct manager *m)
     image_policy_free(m->image_policy);
     egress_free(m->egress);
     denied_calls_free(m->denied_calls);
+    listening_free(m->listening);
     channel_hub_free(m->channels);
     alerts_free(m->alerts);
     webhooks_free(m->webhooks);

@@ -31,6 +31,7 @@ struct background;
 struct context_set;
 struct crontimer;
 struct denied_calls;
+struct listening;
 struct disk_watch;
 struct hook;
 struct idle;
@@ -56,6 +57,7 @@ struct manager {
     struct map *sandboxes;     /* id -> struct sandbox, in order of creation */
     struct alerts *alerts;
     struct denied_calls *denied_calls;
+    struct listening *listening;
     struct event_log *events;
     struct pool *pool;
     struct background *background;

@@ -81,6 +81,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     json_decref(s->env);
     json_decref(s->extra);
     json_decref(s->kept);
+    json_decref(s->listening.rows);
     free(s->saved);
     timer_free(s->again.timer);
     free(s->stop.reason);

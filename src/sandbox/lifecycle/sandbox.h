@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/pace.h"
 #include "base/uuid.h"
 #include "guest/link.h"
 #include "image/image.h"
@@ -82,7 +83,11 @@ struct sandbox {
         uint32_t pids;
         uint64_t memory_bytes, oom_kills;
     } inside;
-    uint64_t relayed[2];      /* bytes that the egress relay sent for it and to it since this server has it: egress.c */
+    uint64_t relayed[2];  /* bytes that the egress relay sent for it and to it since this server has it: egress.c */
+    struct {              /* private: listening.c */
+        json_t *rows;     /* what listens inside; NULL: nothing does */
+        struct pace pace; /* of its events */
+    } listening;
     struct capture *captures; /* private: capture.c */
     struct {                  /* private: snapshots.c */
         char *layer;          /* the topmost captured layer that was counted; or NULL */

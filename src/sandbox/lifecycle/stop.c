@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
@@ -486,6 +487,7 @@ static void on_mounted(void *arg)
         lifecycle_drop_saved(s);
     else
         lifecycle_start_entrypoint(s);
+    guest_await_ports(s->link, LIMIT_DEFAULT(AWAKE_PORT_MS));
     restart_started(s);
     (void)event_log_emit(s->manager->events, "sandbox.started", s->id, NULL);
     start_finish(s, NULL);
@@ -525,6 +527,16 @@ static void start_record(void *arg)
     volumes_when_mounted(s->manager->volumes, on_mounted, s); /* earlier writes would go below the mount */
 }
 
+/* Its agent answers, so its handshake has come, and what it can do is known. */
+static void on_agent_there(void *arg, const struct err *err)
+{
+    struct sandbox *s = arg;
+    if (err && s->link)
+        s->link = guest_link_free(s->link); /* it is not used again */
+    if (start_is_alive(s) && !egress_open(s->manager->egress, s, start_record, s))
+        start_record(s);
+}
+
 static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct sandbox *s = arg;
@@ -535,8 +547,8 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     free(STEAL(s->words));
     if (!box || lifecycle_connect(s, box, guest_fd, &why) < 0)
         start_finish(s, box ? &why : err);
-    else if (s->is_gone || !egress_open(s->manager->egress, s, start_record, s))
-        start_record(s);
+    else if (guest_ping(s->link, on_agent_there, s) < 0)
+        on_agent_there(s, &(const struct err){ .code = ERR_GONE });
 }
 
 static int check_quota(const struct sandbox *s, const struct quota *quota, struct err *err)

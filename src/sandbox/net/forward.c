@@ -3,8 +3,9 @@
  *
  * TCP: each accepted connection becomes a relay. Past the limit, or without an agent, it is reset at once, so that the
  * client sees an error instead of a hang. UDP: each sender gets its own tunnel, so that replies find their way back; a
- * tunnel without traffic for settings.udp_idle_s is closed. A paused sandbox keeps its listener: connections are
- * accepted, and their bytes wait within the tunnel's window. */
+ * tunnel without traffic for settings.udp_idle_s is closed. A connection to a sandbox that sleeps wakes it when it has
+ * autoResume, and becomes a relay when it runs; else it is reset. A paused one without autoResume accepts it, and its
+ * bytes wait within the tunnel's window. */
 #include "sandbox/net/forward.h"
 
 #include <arpa/inet.h>
@@ -19,6 +20,7 @@
 #include "base/address.h"
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "base/limits.h"
 #include "os/inherit.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/relay.h"
@@ -33,7 +35,10 @@ enum {
 struct wire { /* one connection */
     struct wire *prev, *next;
     struct forward *forward;
-    struct relay *relay;         /* TCP */
+    struct relay *relay; /* TCP */
+    int fd;              /* TCP, of one that waits for its sandbox to wake; else NO_FD */
+    struct manager_waiter *waiter;
+    struct timer *deadline;
     struct guest_tunnel *tunnel; /* UDP; NULL when it has ended */
     struct sockaddr_storage peer;
     socklen_t peer_len;
@@ -56,12 +61,20 @@ static struct wire *add_wire(struct forward *f)
 {
     struct wire *w = xzalloc(sizeof(*w));
     w->forward = f;
+    w->fd = NO_FD;
     w->next = f->wires;
     if (w->next)
         w->next->prev = w;
     f->wires = w;
     f->n_wires++;
     return w;
+}
+
+static void reset(int fd)
+{
+    struct linger hard = { .l_onoff = 1 };
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is an ordinary close */
+    (void)close(fd);
 }
 
 static void drop_wire(struct wire *w)
@@ -71,6 +84,11 @@ static void drop_wire(struct wire *w)
     if (w->next)
         w->next->prev = w->prev;
     f->n_wires--;
+    if (w->waiter)
+        manager_start_cancel(w->waiter);
+    timer_free(w->deadline);
+    if (w->fd >= 0)
+        reset(w->fd);
     relay_free(w->relay);
     if (w->tunnel)
         guest_tunnel_drop(w->tunnel);
@@ -90,28 +108,53 @@ static void on_relay_done(void *arg, struct relay *r)
     drop_wire(arg);
 }
 
-static void reset(int fd)
+static void start_relay(struct wire *w)
 {
-    struct linger hard = { .l_onoff = 1 };
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is an ordinary close */
-    (void)close(fd);
+    struct forward *f = w->forward;
+    if (!f->sandbox->link || relay_new(f->loop, w->fd, on_relay_done, w, &w->relay) < 0) {
+        drop_wire(w);
+        return;
+    }
+    (void)steal_fd(&w->fd);
+    if (relay_open(w->relay, f->sandbox->link, f->inner_port) < 0)
+        drop_wire(w);
+}
+
+static void on_awake(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct wire *w = arg;
+    (void)err; /* stop.c has logged it; the client sees the reset */
+    w->deadline = timer_free(w->deadline);
+    if (s)
+        start_relay(w);
+    else
+        drop_wire(w);
+}
+
+static void on_still_asleep(void *arg)
+{
+    drop_wire(arg);
 }
 
 static void take_connection(struct forward *f, int fd)
 {
+    struct sandbox *s = f->sandbox;
     int one = 1;
-    if (!has_room(f)) {
+    bool is_asleep = manager_is_to_wake(s);
+    if (f->n_wires >= (uint64_t)s->manager->settings->port_connections || (!is_asleep && !s->link) ||
+        (is_asleep && manager_waiting(s) >= LIMIT_MAX(WAKE_CALLS))) {
         reset(fd);
         return;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* only slower without */
     struct wire *w = add_wire(f);
-    if (relay_new(f->loop, fd, on_relay_done, w, &w->relay) < 0) {
-        reset(fd);
-        drop_wire(w);
-    } else if (relay_open(w->relay, f->sandbox->link, f->inner_port) < 0) {
-        drop_wire(w);
+    w->fd = fd;
+    if (!is_asleep) {
+        start_relay(w);
+        return;
     }
+    w->deadline = timer_new(f->loop, s->manager->settings->wake_timeout_s * 1000, 0, on_still_asleep, w);
+    manager_start(s, NULL, on_awake, w, &w->waiter);
 }
 
 static void on_retry(void *arg)

@@ -21,7 +21,7 @@ struct upstream {
     struct timer *timer;
     struct buf out;
     size_t out_at, piece_body; /* piece_body: bytes of the current piece that on_data got */
-    bool is_closed, is_out_of_memory;
+    bool is_open, is_closed, is_out_of_memory;
 };
 
 static void unref(struct upstream *u)
@@ -105,6 +105,14 @@ static void on_upgraded(struct upstream *u, const char *rest, size_t len)
         upstream_fail(u, ERR_UPSTREAM, "the server switched protocols without a request");
 }
 
+/* The time of the response begins here: the server may have had to start first. */
+static void on_tunnel_open(void *arg)
+{
+    struct upstream *u = arg;
+    u->is_open = true;
+    timer_set(u->timer, u->plan.timeout_ms, 0);
+}
+
 static void on_tunnel_data(void *arg, const char *data, size_t len)
 {
     struct upstream *u = arg;
@@ -176,7 +184,7 @@ size_t upstream_write(struct upstream *u, const char *data, size_t len)
         timer_set(u->timer, 0, 0); /* told from the loop: the caller is on the stack */
         return 0;
     }
-    if (!http_reply_status(u->reply))
+    if (u->is_open && !http_reply_status(u->reply))
         timer_set(u->timer, u->plan.timeout_ms, 0);
     flush(u);
     return u->out.len - u->out_at;
@@ -196,9 +204,9 @@ struct guest_tunnel *upstream_take(struct upstream *u)
 int upstream_new(struct sandbox *s, const struct upstream_plan *plan, const struct upstream_events *ev, void *arg,
                  struct upstream **ret, struct err *err)
 {
-    static const struct guest_tunnel_events events = { .on_data = on_tunnel_data,
-                                                       .on_eof = on_tunnel_eof,
-                                                       .on_closed = on_tunnel_closed };
+    static const struct guest_tunnel_events events = {
+        .on_open = on_tunnel_open, .on_data = on_tunnel_data, .on_eof = on_tunnel_eof, .on_closed = on_tunnel_closed
+    };
     struct upstream *u = xzalloc(sizeof(*u));
     *u = (struct upstream){ .magic = UPSTREAM_MAGIC, .refs = 1, .plan = *plan, .events = *ev, .arg = arg };
     (void)snprintf(u->name, sizeof(u->name), "port %u of %s", plan->port, s->id);
@@ -211,7 +219,7 @@ int upstream_new(struct sandbox *s, const struct upstream_plan *plan, const stru
         return r;
     }
     guest_tunnel_on_writable(u->tunnel, on_writable, u);
-    u->timer = timer_new(s->manager->loop, plan->timeout_ms, 0, on_timer, u);
+    u->timer = timer_new(s->manager->loop, plan->timeout_ms + guest_ports_wait_ms(s->link), 0, on_timer, u);
     *ret = u;
     return 0;
 }

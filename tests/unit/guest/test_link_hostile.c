@@ -574,6 +574,37 @@ TEST(tunnel_frames_out_of_order_end_the_link)
     }
 }
 
+TEST(listeners_that_cannot_be_end_the_link)
+{
+    static const struct proto_listener bad[] = {
+        { .port = 0, .address = "127.0.0.1", .program = "" },
+        { .port = 80, .address = "", .program = "" },
+        { .port = 80, .address = "localhost", .program = "" },
+        { .port = 80, .address = "127.0.0.1 ", .program = "" },
+        { .port = 80,
+          .address = "::1",
+          .program = "a name that is longer than the kernel's, by far more than it is"
+                     "...." },
+    };
+    uint8_t mem[PROTO_FRAME_MAX];
+    struct proto_writer w;
+    for (size_t i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++) {
+        struct rig r;
+        rig_init(&r);
+        mutepeer_handshake(r.peer);
+        proto_writer_init(&w, mem, sizeof(mem));
+        if (i < sizeof(bad) / sizeof(bad[0]))
+            proto_put_listener(&w, &bad[i]);
+        else /* more than any sandbox shows */
+            for (uint16_t port = 1; port <= PROTO_LISTENERS_MAX + 1; port++)
+                proto_put_listener(&w, &(struct proto_listener){ .port = port, .address = "::", .program = "" });
+        CHECK_INT(guest_ping(r.g, on_done, &r), 0); /* told of the end */
+        send_frame(&r, 0, PROTO_LISTENING, 0, mem, w.len);
+        check_broken(&r);
+        rig_done(&r);
+    }
+}
+
 TEST(errors_of_the_guest_become_kinds)
 {
     static const struct {
@@ -818,6 +849,7 @@ int main(void)
     RUN(a_file_longer_than_asked_for_ends_the_link);
     RUN(a_write_is_not_done_before_its_end);
     RUN(tunnel_frames_out_of_order_end_the_link);
+    RUN(listeners_that_cannot_be_end_the_link);
     RUN(errors_of_the_guest_become_kinds);
     RUN(requests_are_refused_when_8_mib_wait);
     RUN(small_frames_to_a_guest_that_never_reads_end_the_link);

@@ -637,11 +637,21 @@ static const struct table_field fields_preview[] = {
 };
 const struct table_type iii_type_preview = {"Preview", sizeof(struct iii_preview), fields_preview, 7, false};
 
+static const struct table_field fields_listening_port[] = {
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_listening_port, port), 0, NULL},
+    {"address", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_listening_port, address), offsetof(struct iii_listening_port, address_len), NULL},
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_listening_port, pid), 0, NULL},
+    {"process", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_listening_port, process), offsetof(struct iii_listening_port, process_len), NULL},
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_listening_port, url), offsetof(struct iii_listening_port, url_len), NULL},
+};
+const struct table_type iii_type_listening_port = {"ListeningPort", sizeof(struct iii_listening_port), fields_listening_port, 5, false};
+
 static const struct table_field fields_port_list[] = {
     {"ports", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_port_list, ports), offsetof(struct iii_port_list, ports_count), &iii_type_port_mapping},
+    {"listening", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_port_list, listening), offsetof(struct iii_port_list, listening_count), &iii_type_listening_port},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_port_list, warnings), offsetof(struct iii_port_list, warnings_count), NULL},
 };
-const struct table_type iii_type_port_list = {"PortList", sizeof(struct iii_port_list), fields_port_list, 2, false};
+const struct table_type iii_type_port_list = {"PortList", sizeof(struct iii_port_list), fields_port_list, 3, false};
 
 static const struct table_field fields_port_removed[] = {
     {"removed", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_removed, removed), 0, NULL},

@@ -67,6 +67,7 @@ extern const struct table_type iii_type_sandbox_template;
 extern const struct table_type iii_type_template_list;
 extern const struct table_type iii_type_port_mapping;
 extern const struct table_type iii_type_preview;
+extern const struct table_type iii_type_listening_port;
 extern const struct table_type iii_type_port_list;
 extern const struct table_type iii_type_port_removed;
 extern const struct table_type iii_type_terminal_channel;

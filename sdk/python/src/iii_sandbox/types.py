@@ -1082,10 +1082,21 @@ class Preview(Model):
         return self.expiresAt
 
 
+class ListeningPort(Model):
+    """A TCP port that a process of the sandbox listens at; pid, process: whose it is, where the agent may see it; url: its preview address."""
+
+    port: int
+    address: str
+    pid: int | None = None
+    process: str | None = None
+    url: str
+
+
 class PortList(Model):
-    """Exposed ports."""
+    """Exposed ports, and those that listen inside, exposed or not; none of one that sleeps."""
 
     ports: list[PortMapping]
+    listening: list[ListeningPort]
     warnings: list[str] | None = None
 
 
@@ -2064,6 +2075,7 @@ __all__ = [
     "InstallResult",
     "Kernel",
     "KernelList",
+    "ListeningPort",
     "LogEvent",
     "NetworkConnected",
     "NetworkDisconnected",

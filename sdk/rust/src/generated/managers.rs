@@ -343,7 +343,7 @@ impl PortManager {
         self.api.port_expose(&self.id, container_port, PortExposeOptions { host_port, protocol: protocol.map(Into::into) }).await
     }
 
-    /// List exposed ports
+    /// List exposed ports, and those that listen inside
     pub async fn list(&self) -> Result<PortList> {
         self.api.port_list(&self.id).await
     }

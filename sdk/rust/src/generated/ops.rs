@@ -1016,7 +1016,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// List exposed ports
+    /// List exposed ports, and those that listen inside
     pub async fn port_list(&self, id: &str) -> Result<PortList> {
         let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/ports", segment("id", id)?));
         call.safe = true;

@@ -1001,11 +1001,25 @@ pub struct Preview {
     pub warnings: Option<Vec<String>>,
 }
 
-/// Exposed ports
+/// A TCP port that a process of the sandbox listens at; pid, process: whose it is, where the agent may see it; url: its preview address
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListeningPort {
+    pub port: i64,
+    pub address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    pub url: String,
+}
+
+/// Exposed ports, and those that listen inside, exposed or not; none of one that sleeps
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortList {
     pub ports: Vec<PortMapping>,
+    pub listening: Vec<ListeningPort>,
     /// Fields of the request that were ignored or changed, and why
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,

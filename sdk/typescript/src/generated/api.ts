@@ -508,7 +508,7 @@ export class Api {
     return this.http.call<T.PortMapping>(operations.port_expose, params, options);
   }
 
-  /** List exposed ports. */
+  /** List exposed ports, and those that listen inside. */
   portList(params: T.PortListParams, options?: CallOptions): Promise<T.PortList> {
     return this.http.call<T.PortList>(operations.port_list, params, options);
   }

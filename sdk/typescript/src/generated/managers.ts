@@ -573,7 +573,7 @@ export class PortMethods {
     return this.api.portExpose({ id: this.id, containerPort, hostPort, protocol });
   }
 
-  /** List exposed ports. */
+  /** List exposed ports, and those that listen inside. */
   list(): Promise<T.PortList> {
     return this.api.portList({ id: this.id });
   }

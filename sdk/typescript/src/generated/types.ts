@@ -671,9 +671,19 @@ export interface Preview {
   warnings?: string[];
 }
 
-/** Exposed ports */
+/** A TCP port that a process of the sandbox listens at; pid, process: whose it is, where the agent may see it; url: its preview address */
+export interface ListeningPort {
+  port: number;
+  address: string;
+  pid?: number;
+  process?: string;
+  url: string;
+}
+
+/** Exposed ports, and those that listen inside, exposed or not; none of one that sleeps */
 export interface PortList {
   ports: PortMapping[];
+  listening: ListeningPort[];
   /** Fields of the request that were ignored or changed, and why */
   warnings?: string[];
 }

@@ -1108,7 +1108,7 @@ class Api:
         return reply
 
     async def port_list(self, id: str, *, options: CallOptions | None = None) -> t.PortList:
-        """List exposed ports."""
+        """List exposed ports, and those that listen inside."""
         fields: dict[str, Any] = {"id": id}
         reply: t.PortList = await self.http.call(ops.PORT_LIST, fields, t.PortList, options)
         return reply

@@ -655,7 +655,7 @@ class PortMethods(Manager):
         return self._api.port_expose(self._id, container_port, host_port=host_port, protocol=protocol)
 
     def list(self) -> t.PortList:
-        """List exposed ports."""
+        """List exposed ports, and those that listen inside."""
         return self._api.port_list(self._id)
 
     def unexpose(self, container_port: int) -> t.PortRemoved:
