@@ -51,6 +51,9 @@ int64_t rows_write(struct bench *b);
 int64_t rows_read(struct bench *b);
 int64_t rows_pause(struct bench *b);
 int64_t rows_resume(struct bench *b);
+int64_t rows_wake_pause(struct bench *b);
+int64_t rows_hibernate(struct bench *b);
+int64_t rows_wake_hibernate(struct bench *b);
 int64_t rows_snapshot(struct bench *b);
 
 bool rows_serve(struct bench *b); /* starts the server and makes b->box */

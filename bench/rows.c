@@ -164,6 +164,54 @@ static int64_t sample_health(struct bench *b)
     return client_call(&b->http, "GET", "/health", NULL) == 200 ? client_now_us() - t0 : -1;
 }
 
+/* A sandbox that wakes on request, for as long as the server runs; put to sleep now. */
+static int64_t put_to_sleep(struct bench *b, char id[64], const char *how)
+{
+    static char sleeper[64], of_box[64];
+    if (strcmp(of_box, b->box) != 0) {
+        if (!rows_make_box(b, sleeper, ",\"autoResume\":true"))
+            return -1;
+        (void)snprintf(of_box, sizeof(of_box), "%s", b->box);
+    }
+    (void)snprintf(id, 64, "%s", sleeper);
+    (void)call_box(b, "POST", id, "/exec", "{\"command\":[\"true\"]}"); /* wakes it */
+    return timed_call(b, "POST", id, how, "{}");
+}
+
+/* From the request to the first byte of its command's output. */
+static int64_t sample_wake(struct bench *b, const char *how)
+{
+    char id[64], path[128];
+    int64_t first = 0;
+    if (put_to_sleep(b, id, how) < 0)
+        return -1;
+    (void)usleep(4000); /* one client, not a flood: what its end leaves to do is done */
+    (void)snprintf(path, sizeof(path), "/sandboxes/%s/exec/stream", id);
+    int64_t t0 = client_now_us();
+    return client_stream(&b->http, path, "{\"command\":[\"echo\",\"hi\"]}", &first) == 200 ? first - t0 : -1;
+}
+
+static int64_t sample_wake_stop(struct bench *b)
+{
+    return sample_wake(b, "/stop");
+}
+
+int64_t rows_wake_pause(struct bench *b)
+{
+    return sample_wake(b, "/pause");
+}
+
+int64_t rows_hibernate(struct bench *b)
+{
+    char id[64];
+    return put_to_sleep(b, id, "/hibernate");
+}
+
+int64_t rows_wake_hibernate(struct bench *b)
+{
+    return sample_wake(b, "/hibernate");
+}
+
 #define CONTEXTS "/interpret/contexts"
 
 static bool make_context(struct bench *b, char *tail, size_t size)
@@ -289,6 +337,8 @@ struct row rows_ours[] = {
     { "download_256m", "the same out of it", 0, filerows_download, 1 },
     { "pause", "pause", 0.5, rows_pause, 20 },
     { "resume", "resume", 0.5, rows_resume, 20 },
+    { "wake_stop", "first byte of a command that wakes a stopped sandbox", 10, sample_wake_stop, 5 },
+    { "wake_pause", "the same of a paused one", 1, rows_wake_pause, 10 },
     { "py_context", "one line of Python in a live context", 0.5, sample_py_context, 50 },
     { "py_new_context", "one line of Python in a new context", 2.5, sample_py_new_context, 20 },
     { "snapshot", "snapshot of a running sandbox", 5, rows_snapshot, 4 },
