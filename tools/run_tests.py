@@ -37,7 +37,7 @@ DOCKER = ("background", "content", "content_formats", "diskwatch", "durable", "e
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stop", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "wake", "workers")
 BLACKBOX_ALL = ("test_content_large.py", "test_docker_fallback.py", "test_escape_floods.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py",
-                "test_ssh_large.py")  # with --all: they wait for deadlines of their own
+                "test_preview_large.py", "test_ssh_large.py")  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "mute_agent", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {
@@ -76,6 +76,7 @@ NOT_ON_MACHINES = {
     "config_reload": "about the server and a file, of which no backend knows",
     "escape_monitor fc_network firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
     "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
+    "preview_apps preview_large": "about a browser and programs of this host",
     "scale": "a thousand machines are a thousand kernels",
     "dev dist docs readme": "about commands, packages and pages, with the default backend",
     "iii_sdk mcp_sdk schemathesis": "clients of the same interface: they ask nothing new of a backend",
@@ -97,7 +98,7 @@ TOTAL_S, ALL_S = 3600, 9000  # hard stops, not goals: a quiet machine of two cor
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 900, "unit": 600, "blackbox": 1800, "alone": 600, "tidy": 600, "packages": 3000, "machines": 3600}
 # These start many sandboxes or a browser, count what the whole machine holds, or kill servers: they run after the others, one at a time.
-ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py", "test_console.py")
+ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py", "test_console.py", "test_preview_apps.py", "test_preview_large.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
 NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.

@@ -1,4 +1,4 @@
-"""SSH with much data and with Ansible: `rsync -a` of 10,000 files, SFTP of 1 GiB both ways, a playbook. With `./dev test --all`."""
+"""SSH with much data and real clients: `rsync -a` of 10,000 files, SFTP of 1 GiB both ways, an Ansible playbook, a database behind `-L`. With `./dev test --all`."""
 import hashlib
 import json
 import os
@@ -83,3 +83,31 @@ def test_an_ansible_playbook(ssh, new_sandbox, client):
                           env={**os.environ, "HOME": str(ssh.folder), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert client.exec(box, "stat -c %a made; cat made")["stdout"] == "640\nfrom ansible\n"
+
+
+def test_a_database_behind_a_forwarded_port(ssh, new_sandbox, client):
+    box = new_sandbox(memory=1024)["id"]
+    programs = client.exec(box, "ls -d /usr/lib/postgresql/*/bin")["stdout"].split()
+    if not programs or not shutil.which("psql"):
+        pytest.skip("needs PostgreSQL (package postgresql) on this host, which shows it to the sandbox")
+    user, programs = f"nobody+{box}", programs[-1]  # the database does not run as root
+    made = ssh.run(user, f"{programs}/initdb -D /tmp/db -A trust -U app -E UTF8 --no-sync", timeout_s=LONG_S)
+    assert made.returncode == 0, made
+    local = ssh.folder / ".s.PGSQL.5432"  # a socket that psql finds: no port that another program may take first
+    psql = ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", str(ssh.folder), "-U", "app", "-d", "postgres", "-c"]
+    with ssh.start(user, f"exec {programs}/postgres -D /tmp/db -k /tmp -h 127.0.0.1 -p 5432") as database, ssh.start(box, "cat", "-L", f"{local}:localhost:5432") as forward:
+        try:
+            harness.wait_until(lambda: [row for row in client.ok("GET", f"/sandboxes/{box}/ports")["listening"] if row["port"] == 5432], "the database to listen", LONG_S)
+            harness.wait_until(lambda: subprocess.run([*psql, "select 1"], capture_output=True, timeout=LONG_S, check=False).returncode == 0, "the database to take connections", LONG_S)
+
+            def ask(query):
+                done = subprocess.run([*psql, query], capture_output=True, text=True, timeout=LONG_S, check=False)
+                assert done.returncode == 0, done
+                return done.stdout.strip()
+
+            ask("create table t as select i, repeat('x', 100) as text from generate_series(1, 100000) i")
+            assert ask("select count(*), sum(length(text)) from t") == "100000|10000000"
+            assert len(ask("select text from t limit 50000")) == 50000 * 101 - 1
+        finally:
+            for process in (forward, database):
+                process.terminate()
