@@ -74,14 +74,16 @@ def test_the_tenant_that_grew_most_is_stopped_not_the_largest_sandbox():
 def test_a_sandbox_without_a_disk_has_a_limit():
     with on_disk(400, III_SHARED_DISK_MB="32") as server:
         caller = server.client()
-        small, big = caller.create()["id"], caller.create()["id"]
+        small, big, deep = (caller.create()["id"] for _ in range(3))
+        caller.ok("POST", f"/sandboxes/{deep}/files/mkdir", {"paths": ["a/" * 2000 + "a"]})  # as deep as a path leads
         caller.exec(small, "head -c 20000000 /dev/zero > /workspace/mine; sync")
         caller.ok("POST", f"/sandboxes/{big}/exec/background", {"command": "head -c 90000000 /dev/zero > /workspace/mine; sleep 600"})
         harness.wait_until(lambda: caller.get(f"/sandboxes/{big}").status == 404, "the one past the limit to be ended", COUNTED_S)
         events = caller.ok("GET", f"/events/history?sandboxId={big}")["events"]
         assert any("III_SHARED_DISK_MB" in e["data"].get("error", "") and "32 MB" in e["data"]["error"] for e in events), events
         assert caller.exec(small, "wc -c < /workspace/mine")["stdout"].strip() == "20000000"
-        caller.ok("DELETE", f"/sandboxes/{small}")
+        for box in (small, deep):
+            caller.ok("DELETE", f"/sandboxes/{box}")
 
 
 def test_a_tenant_past_its_disk_quota_makes_nothing_more():

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define DEPTH_MAX  512 /* one descriptor each */
+#define DEPTH_MAX  2304 /* one descriptor each; no path can name more than 2048 */
 #define LONGEST_US 3000000
 #define SEEN_MAX   4096
 

@@ -199,10 +199,10 @@ static void end_oversized(struct disk_watch *w)
     if (!s)
         return;
     CLEANUP(free_p)
-    char *why =
-        xasprintf("terminated: it used more than %" PRId64 " MB of the shared disk (III_SHARED_DISK_MB). Give it "
-                  "a disk of its own with diskMb",
-                  most);
+    char *why = xasprintf(
+        "terminated: it used more than %" PRId64 " MB of the shared disk (III_SHARED_DISK_MB)%s. Give it "
+        "a disk of its own with diskMb",
+        most, sandbox_growth(w, s, true) < BYTES_MAX ? "" : ", or more folders in each other than are counted");
     manager_end(w->m, s, why);
 }
 
