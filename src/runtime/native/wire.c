@@ -56,8 +56,8 @@ int wire_request_check(const struct wire_request *q, size_t len, struct err *err
     bool has_object = is_mount || is_veth || (q->op >= WIRE_VOLUME_REMOVE && q->op <= WIRE_NET_REMOVE);
     if (has_object ? !wire_is_id(q->object) : q->object[0] != '\0')
         return field_error(err, "volume or network");
-    if (is_mount && q->workdir[0] != '/')
-        return field_error(err, "place to mount on");
+    if (is_mount && (q->workdir[0] != '/' || q->workdir[strspn(q->workdir, "/")] == '\0'))
+        return field_error(err, "place to mount on"); /* the root itself: the box would lose its files */
     if (is_veth && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
         return field_error(err, "address");
     if (q->net_kbps && q->op != WIRE_NET_JOIN)

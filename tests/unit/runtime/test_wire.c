@@ -107,6 +107,8 @@ TEST(volumes_and_networks)
     CHECK_INT(check(), -EBADMSG);
     snprintf(good(WIRE_MOUNT)->workdir, sizeof(u.q.workdir), "relative");
     CHECK_INT(check(), -EBADMSG);
+    snprintf(good(WIRE_MOUNT)->workdir, sizeof(u.q.workdir), "//");
+    CHECK_INT(check(), -EBADMSG);
     good(WIRE_NET_JOIN)->address = 0;
     CHECK_INT(check(), -EBADMSG);
     good(WIRE_NET_JOIN)->prefix = 31;
