@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import xml.etree.ElementTree as ET
@@ -93,7 +94,7 @@ FIRECRACKER = {
 }
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
-STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
+STAGES = ("lint", "unit", "blackbox", "sdk", "rootless", "docker", "engines", "qemu", "asan")
 TOTAL_S, ALL_S = 3600, 9000  # hard stops, not goals: a quiet machine of two cores takes less than 20 minutes, with --all less than 2 hours
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 900, "unit": 600, "blackbox": 1800, "alone": 600, "tidy": 600, "packages": 3000, "machines": 3600}
@@ -356,8 +357,8 @@ def unit_program(tally, stage, record):
         tally.add(stage, name, "failed", f"{record.get('result')}, exit code {record.get('returncode')}\n" + tail(text))
 
 
-def pytest_argv(files, xml, expr, workers):
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={xml}", "-o",
+def pytest_argv(files, xml, expr, workers, env):
+    argv = [*(as_user(env["III_TEST_PYTHON"]) if "III_TEST_PYTHON" in env else [sys.executable]), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={xml}", "-o",
             "junit_family=xunit1"]
     argv += ["-o", f"faulthandler_timeout={STUCK_S}"]
     if workers > 1:
@@ -388,14 +389,14 @@ def read_junit(xml):
 
 
 def pytest_run(tally, stage, files, env, expr, workers, limit=None):
-    xml = BUILD / f"{stage}-{'parallel' if workers > 1 else pathlib.Path(str(files[0])).stem}.xml"
+    xml = pathlib.Path(env.get("III_TEST_HOME", BUILD)) / f"{stage}-{'parallel' if workers > 1 else pathlib.Path(str(files[0])).stem}.xml"
     xml.unlink(missing_ok=True)
     files = sorted(files, key=lambda f: re.sub(r".*/test_|\.py.*", "", str(f)) not in LONG)
     limit_s = min(LIMIT_S[limit or ("blackbox" if workers > 1 else "alone")], tally.left_s())
     if limit_s <= 0:
         tally.add(stage, "black-box tests", "failed", f"not run: the {tally.total_s} s for the whole run are used up")
         return []
-    code, out = run(pytest_argv(files, xml, expr, workers), limit_s, env)
+    code, out = run(pytest_argv(files, xml, expr, workers, env), limit_s, env)
     if code == 5:
         return []
     cases = read_junit(xml)
@@ -464,6 +465,32 @@ def docker(tally, binary, expr, stems):
     on_engine(tally, "docker", stems, environment(binary, III_TEST_BACKEND="docker"), expr)
 
 
+USER = "daemon"  # not nobody, as servers in other stages: what the kernel counts by user is the stage's own
+
+
+def as_user(*argv):
+    return ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *argv]
+
+
+def rootless(tally, binary, expr):
+    """The attacks again: tests, commands and servers of an ordinary user. What such a server cannot do skips itself."""
+    what = "tests/escape as an ordinary user"
+    if os.geteuid() != 0:
+        tally.add("rootless", what, "skipped", "the black-box tests run as one already")
+        return
+    pythons = [p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(as_user(p, "-c", "import pytest, xdist"), capture_output=True, cwd="/").returncode == 0]
+    if not pythons or subprocess.run(as_user("test", "-x", str(binary), "-a", "-r", __file__), capture_output=True, cwd="/").returncode != 0:
+        tally.add("rootless", what, "skipped", f"the user {USER} cannot run pytest, or cannot read {ROOT}")
+        return
+    with tempfile.TemporaryDirectory(prefix="iii-r-") as home:
+        shutil.chown(home, USER, USER)
+        env = environment(binary, III_TEST_PYTHON=pythons[0], III_TEST_HOME=home, HOME=home)
+        files = [f for f in BLACKBOX[1].glob("test_*.py") if f.name not in (*ABOUT_MACHINES, *BLACKBOX_ALL)]
+        say(f"rootless: {what}")
+        cases = pytest_run(tally, "rootless", files, env, expr, SIDE_WORKERS)
+        settle_now(tally, "rootless", cases, env)
+
+
 def engines(tally, binary, expr):
     """A core of the same files in gVisor and on Podman's socket."""
     sys.path.insert(0, str(BLACKBOX[0]))
@@ -518,10 +545,10 @@ def packages(tally, binary, expr):
 
 
 def passes_alone(tally, stage, node, env):
-    xml = BUILD / f"{stage}-rerun.xml"
+    xml = pathlib.Path(env.get("III_TEST_HOME", BUILD)) / f"{stage}-rerun.xml"
     xml.unlink(missing_ok=True)
     limit_s = 480 if env.get("III_TEST_BACKEND") in ("qemu", "firecracker") else 120
-    code, _ = run(pytest_argv([node], xml, None, 1), min(limit_s, max(tally.left_s(), 1)), env)
+    code, _ = run(pytest_argv([node], xml, None, 1, env), min(limit_s, max(tally.left_s(), 1)), env)
     cases = read_junit(xml)
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
 
@@ -576,7 +603,7 @@ def stages(tally, beside, wanted, args):
         return [row for row in rows if re.match(r"\w+", row[0])[0] in wanted and (built or row[1] in (lint, asan)) and not (row[1] is unit and expr)]
 
     lanes(tally, chosen(("lint", lint), ("blackbox", blackbox, "blackbox: black-box tests", "blackbox", env, expr, parallel), ("sdk", sdk, iii, expr)),
-          chosen(("unit", unit, "unit", BUILD), ("docker", docker, iii, expr, DOCKER + (DOCKER_ALL if args.all else ())), ("engines", engines, iii, expr),
+          chosen(("unit", unit, "unit", BUILD), ("rootless", rootless, iii, expr), ("docker", docker, iii, expr, DOCKER + (DOCKER_ALL if args.all else ())), ("engines", engines, iii, expr),
                  ("qemu", qemu, iii, expr, args.all), ("packages", packages, iii, expr)))
     lanes(tally, chosen(("blackbox, one at a time", blackbox, "blackbox: one at a time", "blackbox", env, expr, alone, 1)), [])
     lanes(tally, chosen(("asan", asan, sanitized, expr, bool(expr), args.all)),

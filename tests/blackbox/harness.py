@@ -111,7 +111,7 @@ def backend():
 
 def needs(*capabilities):
     """Marks a test of something that not every backend can do: where the backend declares that it cannot, the test is skipped with
-    the backend's own reason (conftest.py). The native backend has no such excuse here."""
+    the backend's own reason (conftest.py). The native backend has no such excuse here, but for what it cannot do without root."""
     return pytest.mark.needs(*capabilities)
 
 

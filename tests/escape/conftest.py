@@ -18,6 +18,7 @@ spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "c
 shared = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(shared)
 server, client, new_sandbox, sandbox = shared.server, shared.client, shared.new_sandbox, shared.sandbox
+pytest_configure, pytest_runtest_setup = shared.pytest_configure, shared.pytest_runtest_setup
 
 USER = 65534
 

@@ -30,6 +30,7 @@ def build(bait):
 
 
 @NO_LAYERS
+@harness.needs("snapshot")
 def test_a_step_sees_nothing_of_the_host(build, bait):
     done = build(f"FROM shell\nRUN ! cat {bait.file} && ! ls {bait.folder} && ! cat /proc/1/root{bait.file} && test \"$(cat /proc/net/route | wc -l)\" -le 1\n")
     assert done.returncode == 0, done.stderr
@@ -37,6 +38,7 @@ def test_a_step_sees_nothing_of_the_host(build, bait):
 
 
 @NO_LAYERS
+@harness.needs("snapshot")
 def test_copies_do_not_follow_links_out(build, bait):
     """Neither those of the folder that is copied from, nor those that a step made where it is copied to."""
     (build.context / "leak").symlink_to(bait.file)
@@ -75,6 +77,7 @@ def test_archives_of_a_build_stay_inside(build, bait):
 
 
 @NO_LAYERS
+@harness.needs("snapshot")
 def test_whiteouts_made_by_a_step_hide_nothing_else(build):
     """A step may make what the overlay reads as a removal; it may not reach below its own layer with it."""
     done = build("FROM shell\nRUN echo kept >/kept; mkdir /d; echo in >/d/in\nRUN touch /.wh.kept /d/.wh..wh..opq; mknod /gone c 0 0 || true\n"
@@ -83,6 +86,7 @@ def test_whiteouts_made_by_a_step_hide_nothing_else(build):
 
 
 @NO_LAYERS
+@harness.needs("snapshot")  # a step that ran becomes a layer
 def test_a_user_is_that_user(build):
     users = {"1": "1", "1:1": "1", "65534": "65534", "root": "0", "nobody": "65534"}
     done = build("FROM shell\n" + "".join(f"USER {user}\nRUN test $(id -u) = {uid}\n" for user, uid in users.items()))

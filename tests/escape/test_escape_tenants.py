@@ -14,7 +14,6 @@ import route_examples
 import sshkit
 import wsclient
 
-pytestmark = harness.needs("network")
 TOKEN = "root-secret"
 SERVER_ENV = {"III_AUTH_TOKEN": TOKEN, "III_MAX_SANDBOXES": "100"}
 SERVER_FLAGS = ("--ssh", "0")
@@ -85,7 +84,7 @@ def test_the_rows_with_more_than_one_id_are_known():
     assert {"snapshot_restore", "volume_attach", "network_connect", "terminal_close", "context_execute"} <= set(ROWS)
 
 
-@pytest.mark.parametrize("name", route_examples.marked(ROWS))
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[harness.needs("network" if "network" in n else "snapshot")] if "network" in n or "snapshot" in n else []) for n in ROWS])
 def test_one_id_of_another_among_ones_own(two, name):
     """Each id of a call in turn is that of the other tenant, and the rest is the caller's."""
     theirs, own = (route_examples.EXAMPLES[name](w) for w in (two.world, two.own))
@@ -145,6 +144,7 @@ def id_for(two, name):
     return makers[name]()
 
 
+@harness.needs("network", "snapshot")
 def test_every_tool_with_the_ids_of_another(two):
     tools = two.mcp.ask("tools/list")["result"]["tools"]
     assert len(tools) > 80
