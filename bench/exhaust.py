@@ -17,6 +17,7 @@ import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 SYS_IO_SETUP = {"x86_64": 206, "aarch64": 0}[os.uname().machine]
+SYS_ADD_KEY = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
 KEPT = []
 
 
@@ -82,8 +83,42 @@ def aio():
     KEPT.append(context)
 
 
+def keys():
+    KEPT.append(checked(libc.syscall(SYS_ADD_KEY, b"user", f"k{len(KEPT)}".encode(), b"x", 1, -2)))
+
+
+def namespaces():
+    checked(libc.unshare(0x10000000))  # CLONE_NEWUSER
+    KEPT.append(None)
+
+
+def mounts():
+    os.makedirs("mounted", exist_ok=True)
+    checked(libc.mount(b"none", b"mounted", b"tmpfs", 0, None))
+    KEPT.append(None)
+
+
 def files():
     KEPT.append(os.open("/dev/null", os.O_RDONLY))
+
+
+def epoll():
+    """Watches of one set on many descriptors, for which the kernel has a limit by user."""
+    if len(KEPT) % 500 == 0:
+        epoll.set = checked(libc.epoll_create1(0))
+    KEPT.append(os.eventfd(0))
+    checked(libc.epoll_ctl(epoll.set, 1, KEPT[-1], ctypes.create_string_buffer(12)))
+
+
+def flows():
+    """Connections that the kernel tracks: what leaves the sandbox is redirected, and this range is closed to everybody."""
+    sock = socket.socket()
+    sock.setblocking(False)
+    n = len(KEPT)
+    code = sock.connect_ex((f"198.18.{n // 250 % 250}.{n % 250 + 1}", 9))
+    if code not in (0, errno.EINPROGRESS):
+        raise OSError(code, os.strerror(code))
+    KEPT.append(sock)
 
 
 def flight():
@@ -151,6 +186,7 @@ RESOURCES = {
     "mqueues": (mqueues, 2, 1), "ptys": (ptys, 8, 1), "aio": (aio, 1, 1), "files": (files, 200, 200), "flight": (flight, 2, 1),
     "pipes": (pipes, 4, 1), "sockets": (sockets, 2, 8), "processes": (processes, 8, 1),
     "sysv_shm": (sysv_shm, 4, 1), "sysv_sem": (sysv_sem, 4, 1), "sysv_msg": (sysv_msg, 4, 1),
+    "epoll": (epoll, 64, 1), "keys": (keys, 1, 1), "namespaces": (namespaces, 1, 1), "mounts": (mounts, 1, 1), "flows": (flows, 4, 8),
 }
 
 
@@ -203,4 +239,5 @@ def main():
     hold(sys.argv[1])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -74,7 +74,7 @@ def dist_steps(args, rest):
 def bench_parser():
     found = Parser("bench", "Measure the server, a bare floor in C and the peers on this host in the same run; print ratios, write build/bench.json.",
                    "./dev bench", "./dev bench --quick --with-docker", "./dev bench --only create,exec_true", "./dev bench --backend=docker",
-                   "./dev bench --pull --mb 100")
+                   "./dev bench --pull --mb 100", "./dev bench --neighbours --only inotify,ptys")
     found.add_argument("--quick", action="store_true", help="3 rounds instead of 10")
     found.add_argument("--only", metavar="ROW,ROW", help="these rows only; docs/benchmarks.md has all")
     found.add_argument("--backend", choices=("native", "docker", "qemu"), default="native", help="what the server runs sandboxes on (default: native)")
@@ -83,6 +83,7 @@ def bench_parser():
     found.add_argument("--floor", metavar="FILE", help="program of the floor (default: build/bench/iii-floor)")
     found.add_argument("--out", metavar="FILE", help="where the numbers go (default: build/bench.json)")
     found.add_argument("--pull", action="store_true", help="instead: pull and unpack of an image against skopeo and umoci; build/bench-pull.json")
+    found.add_argument("--neighbours", action="store_true", help="instead: calls of one sandbox beside another that takes all of a kernel resource; build/bench-neighbours.json")
     found.add_argument("--rounds", type=int, metavar="N", help="rounds of --pull (default: 5)")
     found.add_argument("--mb", type=int, metavar="N", help="size of --pull's image (default: 300)")
     return found
@@ -94,10 +95,15 @@ def bench_steps(args, rest):
 
     refuse = bench_parser().error
     if args.pull:
-        wrong = next((name for name in ("quick", "only", "with_docker", "floor", "out") if getattr(args, name)), args.backend != "native" and "backend")
+        wrong = next((name for name in ("quick", "only", "with_docker", "floor", "out", "neighbours") if getattr(args, name)), args.backend != "native" and "backend")
         if wrong:
             refuse(f"--{wrong.replace('_', '-')} does not go with --pull")
         return [need("bench", "test"), build(), python("bench/pull.py", given("rounds", "mb") + (["--binary", args.bin] if args.bin else []))]
+    if args.neighbours:
+        wrong = next((name for name in ("quick", "with_docker", "floor", "out", "rounds", "mb") if getattr(args, name)), args.backend != "native" and "backend")
+        if wrong:
+            refuse(f"--{wrong.replace('_', '-')} does not go with --neighbours")
+        return [need("bench", "test"), build(), python("bench/neighbours.py", given("only") + (["--binary", args.bin] if args.bin else []))]
     if given("rounds", "mb"):
         refuse(f"{given('rounds', 'mb')[0]} goes with --pull only")
     if args.with_docker and args.backend == "qemu":

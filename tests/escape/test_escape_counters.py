@@ -22,7 +22,8 @@ IN_MACHINE = harness.BACKEND == "qemu"
 pytestmark = pytest.mark.skipif(IN_MACHINE, reason="a machine has its own kernel: these are counters of the host's")
 # What one sandbox gets at most: of a server that root started, and of one of an ordinary user, who shares some of it with his sandboxes.
 MOST = {"inotify": (1024, 32), "timers": (4096, 4096), "signals": (4096, 4096), "mqueues": (5, 5), "ptys": (256, 256),
-        "aio": (0, 0), "pipes": (10**6, None), "processes": (64, 64), "sysv_shm": (10**6, 10**6)}
+        "aio": (0, 0), "pipes": (10**6, None), "processes": (64, 64), "sysv_shm": (10**6, 10**6), "sysv_sem": (10**6, 10**6), "sysv_msg": (10**6, 10**6),
+        "epoll": (10**6, 10**6), "keys": (0, 0), "namespaces": (0, 0), "mounts": (0, 0)}
 
 
 @pytest.fixture(scope="module", params=["root", "user"])
