@@ -5,10 +5,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netlink.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,6 +112,22 @@ static int open_socket(int type, uint32_t address, uint16_t port, uint16_t *ret_
     return steal_fd(&fd);
 }
 
+/* Entries of the kernel's table of connections are no memory of the box: those of connections that are over go soon. In
+ * every other state a socket of somebody counts, too. */
+static void forget_soon(void)
+{
+    static const char *const seconds[][2] = {
+        { "syn_sent", "30" }, { "syn_recv", "30" }, { "last_ack", "10" }, { "time_wait", "5" }, { "close", "2" }
+    };
+    char path[96];
+    for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
+        (void)snprintf(path, sizeof(path), "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_%s", seconds[i][0]);
+        CLEANUP(close_fd_p) int fd = open(path, O_WRONLY | O_CLOEXEC); /* of the namespace that we are in */
+        if (fd >= 0)
+            (void)!write(fd, seconds[i][1], strlen(seconds[i][1])); /* else the kernel's own: two minutes */
+    }
+}
+
 int egress_redirect_open(const struct egress_redirect_way *way, int ret_fds[EGRESS_REDIRECT_FDS], struct err *err)
 {
     uint16_t port = 0, dns_port = 0;
@@ -122,6 +140,7 @@ int egress_redirect_open(const struct egress_redirect_way *way, int ret_fds[EGRE
     int r = turn_around(way, port);
     if (r < 0)
         return err_sys(err, r, "redirect connections (does the kernel have nftables with nat?)");
+    forget_soon();
     ret_fds[EGRESS_REDIRECT_TCP] = steal_fd(&tcp);
     ret_fds[EGRESS_REDIRECT_DNS] = steal_fd(&dns);
     return 0;

@@ -144,3 +144,16 @@ def test_who_looks_for_many_addresses_fills_no_table_of_the_host():
         assert len(seen) >= 254 and set(seen) == {"0x6"}, seen
         client.ok("DELETE", f"/networks/{net}")
         client.ok("DELETE", f"/sandboxes/{sid}")
+
+
+@pytest.mark.skipif(not harness.IS_ROOT or harness.BACKEND != "native", reason="looks into network namespaces that root's launcher made")
+def test_connections_that_are_over_are_soon_forgotten():
+    """Their entries in the kernel's table are nobody's memory, and a sandbox can close connections faster than they expire by default."""
+    with harness.Server() as server, server.client() as client:
+        sid = client.create(network=True)["id"]
+        pid = next(one for one in server.agents() if "eth0" in pathlib.Path(f"/proc/{one}/net/dev").read_text())
+        names = ("syn_sent", "syn_recv", "last_ack", "time_wait", "close")
+        paths = [f"/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_{name}" for name in names]
+        seen = subprocess.run(["nsenter", "-t", str(pid), "-n", "cat", *paths], capture_output=True, text=True, check=True).stdout
+        assert seen.split() == ["30", "30", "10", "5", "2"], "in seconds"
+        client.ok("DELETE", f"/sandboxes/{sid}")
