@@ -789,6 +789,11 @@ func (m *ImageManager) Verify(ctx context.Context, name string) (*ImageVerificat
 	return m.api.ImageVerify(ctx, name)
 }
 
+// Inspect: Layers, sizes and configuration of an image in the store.
+func (m *ImageManager) Inspect(ctx context.Context, name string) (*ImageDetails, error) {
+	return m.api.ImageInspect(ctx, name)
+}
+
 // NetworkManager: Networks between sandboxes.
 type NetworkManager struct {
 	api *API

@@ -79,6 +79,7 @@ var Operations = []string{
 	"image_delete_query",
 	"image_pull",
 	"image_verify",
+	"image_inspect",
 	"image_delete",
 	"snapshot_create",
 	"snapshot_list",
@@ -782,6 +783,14 @@ func (a *API) ImageVerify(ctx context.Context, name string) (*ImageVerification,
 	c.safe = true
 	c.ask("name", name)
 	return ask[*ImageVerification](ctx, a.client, c)
+}
+
+// ImageInspect: Layers, sizes and configuration of an image in the store.
+func (a *API) ImageInspect(ctx context.Context, name string) (*ImageDetails, error) {
+	c := newCall("GET", "/sandbox/images/inspect")
+	c.safe = true
+	c.ask("name", name)
+	return ask[*ImageDetails](ctx, a.client, c)
 }
 
 // ImageDelete: Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue.

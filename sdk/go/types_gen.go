@@ -639,6 +639,61 @@ type ImageEvent struct {
 	Tenant     string `json:"tenant,omitempty"`
 }
 
+// BuiltImage: The image that a build made.
+type BuiltImage struct {
+	Name      string `json:"name"`
+	ID        string `json:"id"`
+	Size      int64  `json:"size"`
+	Layers    int64  `json:"layers"`
+	CreatedAt int64  `json:"createdAt"`
+	Source    string `json:"source"`
+	Tenant    string `json:"tenant,omitempty"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// BuiltImageEvent: The log of a build: an instruction (its number, of how many, its line and text), that it came from the cache, notes, progress of a pull, output of a command; the last event is done with the image.
+type BuiltImageEvent struct {
+	// One of: step, cached, note, progress, stdout, stderr, done, error
+	Type       string      `json:"type"`
+	Step       *int64      `json:"step,omitempty"`
+	Steps      *int64      `json:"steps,omitempty"`
+	Line       *int64      `json:"line,omitempty"`
+	Text       string      `json:"text,omitempty"`
+	Data       string      `json:"data,omitempty"`
+	Done       *int64      `json:"done,omitempty"`
+	Total      *int64      `json:"total,omitempty"`
+	LayersDone *int64      `json:"layersDone,omitempty"`
+	Layers     *int64      `json:"layers,omitempty"`
+	Image      *BuiltImage `json:"image,omitempty"`
+	Error      string      `json:"error,omitempty"`
+	Code       string      `json:"code,omitempty"`
+	Timestamp  *int64      `json:"timestamp,omitempty"`
+	Tenant     string      `json:"tenant,omitempty"`
+}
+
+// ImageLayer: A layer of an image, by the digest that it has in this store; size: bytes of its files.
+type ImageLayer struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// ImageDetails: An image of the store with its layers, the lowest first, and what it states: env, entrypoint, cmd, user, workdir, labels, exposedPorts, history and others.
+type ImageDetails struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// One of: oci, tar, layer, host
+	Source    string                     `json:"source"`
+	CreatedAt int64                      `json:"createdAt"`
+	Size      int64                      `json:"size"`
+	Tenant    string                     `json:"tenant,omitempty"`
+	SignedBy  string                     `json:"signedBy,omitempty"`
+	Layers    []ImageLayer               `json:"layers"`
+	Config    map[string]json.RawMessage `json:"config"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
 // ImageList: Images by name.
 type ImageList struct {
 	Images []Image `json:"images"`

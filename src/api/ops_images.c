@@ -128,6 +128,27 @@ void api_image_verify(struct call *c)
     start_task(c, call_str(c, "name", ""), NULL, work_verify, done_task);
 }
 
+static void work_inspect(void *arg)
+{
+    struct task *t = arg;
+    JSON_OWNED record = NULL;
+    const struct image_scope one = { .tenant = t->scope.tenant, .has_shared = t->scope.has_shared };
+    t->result = image_inspect(t->images, &one, t->name, &record, &t->err);
+    if (t->result < 0)
+        return;
+    static const char *const shown[] = { "name",   "id",       "source", "createdAt", "size",
+                                         "tenant", "signedBy", "layers", "config" };
+    t->reply = json_object();
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        if (json_get(record, shown[i]))
+            (void)json_object_set(t->reply, shown[i], json_object_get(record, shown[i]));
+}
+
+void api_image_inspect(struct call *c)
+{
+    start_task(c, call_str(c, "name", ""), NULL, work_inspect, done_task);
+}
+
 static void work_delete(void *arg)
 {
     struct task *t = arg;

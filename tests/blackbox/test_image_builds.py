@@ -96,6 +96,9 @@ def test_a_log_and_an_image(client):
     assert made["name"] == "whole" and made["id"].startswith("sha256:") and made["source"] == "layer"
     assert made["name"] in [row["name"] for row in client.get("/images").json()["images"]]
     assert run_in(client, "whole", "cat /made; ls /in") == "version 7\na.txt\nnote\n"
+    details = client.ok("GET", "/images/inspect?name=whole")
+    assert [set(layer) for layer in details["layers"]] == [{"digest", "size"}] * made["layers"] and details["size"] == made["size"]
+    assert [entry["created_by"].split()[0] for entry in details["config"]["history"]][-2:] == ["COPY", "RUN"]
     again = built(client, context(FILES, STAGES), name="again", buildArgs={"VERSION": "7"})
     assert [event["type"] for event in again].count("cached") == 3 and again[-1]["image"]["id"] == made["id"]
     fresh = built(client, context(FILES, STAGES), name="again", buildArgs={"VERSION": "7"}, noCache=True, memory=128)
@@ -214,6 +217,7 @@ def test_tenants_have_shares_images_and_quotas_of_their_own():
         assert "of-a" in [row["name"] for row in a.get("/images").json()["images"]]
         assert "of-a" not in [row["name"] for row in b.get("/images").json()["images"]]
         assert "cached" in [event["type"] for event in built(a, context({}, dockerfile), name="of-a")]
+        assert b.get("/images/inspect?name=of-a").status == 404
         other = built(b, context({}, dockerfile), name="of-b")  # neither the cache of another tenant ...
         assert "cached" not in [event["type"] for event in other] and other[-1]["image"]["id"] != made[-1]["image"]["id"]
         assert "FROM: image" in failed(b, context({}, "FROM of-a\nRUN true\n"), name="of-b")  # ... nor its images

@@ -2,7 +2,10 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { api, type Image } from "../api.js";
 import { bytes, visible, when } from "../format.js";
+import { href, route, setQuery } from "../route.js";
+import { useSignal } from "../signal.js";
 import { Empty, Failure, Table, attempt, confirm, useData, type Column } from "../ui.js";
+import { Build, Details } from "./build.js";
 
 /** Names that share an id share its layers. */
 function diskUse(images: readonly Image[]): string {
@@ -12,6 +15,7 @@ function diskUse(images: readonly Image[]): string {
 
 export function Images(): JSX.Element {
   const list = useData((signal) => api.imageList({ signal }), [], 10_000);
+  const { name: shown, build } = useSignal(route).query;
   const [name, setName] = useState("");
   const [progress, setProgress] = useState<{ done: number; total: number; text: string } | undefined>();
   const pull = async (event: Event): Promise<void> => {
@@ -32,7 +36,7 @@ export function Images(): JSX.Element {
     list.reload();
   };
   const columns: readonly Column<Image>[] = [
-    { name: "Name", sort: (i) => i.name, show: (i) => visible(i.name) },
+    { name: "Name", sort: (i) => i.name, show: (i) => (i.source === "docker" ? visible(i.name) : <a href={href(["images"], { name: i.name })}>{visible(i.name)}</a>) },
     { name: "Source", sort: (i) => i.source, show: (i) => (i.source === "host" ? "this host" : i.source), narrow: true },
     { name: "Size", sort: (i) => i.size, show: (i) => (i.source === "host" ? "" : bytes(i.size)), narrow: true },
     { name: "Layers", sort: (i) => i.layers, show: (i) => i.layers, narrow: true, minor: true },
@@ -58,6 +62,9 @@ export function Images(): JSX.Element {
           <button class="primary" disabled={progress !== undefined}>
             Pull
           </button>
+          <a class="button" href={href(["images"], { build: "new" })}>
+            Build
+          </a>
         </form>
       </header>
       {progress && (
@@ -65,6 +72,8 @@ export function Images(): JSX.Element {
           <progress value={progress.done} max={progress.total} aria-label="Pull" /> {progress.text}
         </p>
       )}
+      {build && !shown && <Build onClose={() => setQuery({ build: undefined })} onBuilt={list.reload} />}
+      {shown && <Details name={shown} onClose={() => setQuery({ name: undefined, build: undefined })} />}
       {list.data && <p>{diskUse(list.data.images)}</p>}
       <Failure error={list.error} retry={list.reload} />
       {list.data && (
@@ -76,7 +85,7 @@ export function Images(): JSX.Element {
           empty={
             <Empty title="No images">
               <p>
-                Pull one above, or import an archive on the server's host: <code>iii image import rootfs.tar NAME</code>
+                Pull or build one above, or import an archive on the server's host: <code>iii image import rootfs.tar NAME</code>
               </p>
             </Empty>
           }

@@ -688,6 +688,14 @@ static int do_image_verify(struct args *a)
     return e;
 }
 
+static int do_image_inspect(struct args *a)
+{
+    struct iii_image_details *ret = NULL;
+    int e = iii_image_inspect(a->client, args_text(a, "name"), &ret, a->err);
+    args_reply(a, &iii_type_image_details, ret);
+    return e;
+}
+
 static int do_image_delete(struct args *a)
 {
     struct iii_deleted *ret = NULL;
@@ -1482,6 +1490,7 @@ const struct dispatch dispatch_table[] = {
     {"image_pull", false, do_image_pull},
     {"image_pull", true, do_image_pull_events},
     {"image_verify", false, do_image_verify},
+    {"image_inspect", false, do_image_inspect},
     {"image_delete", false, do_image_delete},
     {"snapshot_create", false, do_snapshot_create},
     {"snapshot_list", false, do_snapshot_list},

@@ -973,6 +973,83 @@ struct iii_image_event {
     size_t tenant_len;
 };
 
+/* The image that a build made */
+struct iii_built_image {
+    const char *name;
+    size_t name_len;
+    const char *id;
+    size_t id_len;
+    int64_t size;
+    int64_t layers;
+    int64_t created_at;
+    const char *source;
+    size_t source_len;
+    const char *tenant;
+    size_t tenant_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* The log of a build: an instruction (its number, of how many, its line and text), that it came from the cache,
+ * notes, progress of a pull, output of a command; the last event is done with the image */
+struct iii_built_image_event {
+    /* One of: step, cached, note, progress, stdout, stderr, done, error */
+    const char *type;
+    size_t type_len;
+    const int64_t *step;
+    const int64_t *steps;
+    const int64_t *line;
+    const char *text;
+    size_t text_len;
+    const char *data;
+    size_t data_len;
+    const int64_t *done;
+    const int64_t *total;
+    const int64_t *layers_done;
+    const int64_t *layers;
+    const struct iii_built_image *image;
+    const char *error;
+    size_t error_len;
+    const char *code;
+    size_t code_len;
+    const int64_t *timestamp;
+    const char *tenant;
+    size_t tenant_len;
+};
+
+/* A layer of an image, by the digest that it has in this store; size: bytes of its files */
+struct iii_image_layer {
+    const char *digest;
+    size_t digest_len;
+    int64_t size;
+};
+
+/* An image of the store with its layers, the lowest first, and what it states: env, entrypoint, cmd, user, workdir,
+ * labels, exposedPorts, history and others */
+struct iii_image_details {
+    const char *name;
+    size_t name_len;
+    const char *id;
+    size_t id_len;
+    /* One of: oci, tar, layer, host */
+    const char *source;
+    size_t source_len;
+    int64_t created_at;
+    int64_t size;
+    const char *tenant;
+    size_t tenant_len;
+    const char *signed_by;
+    size_t signed_by_len;
+    const struct iii_image_layer *layers;
+    size_t layers_count;
+    /* JSON text */
+    const char *config;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
 /* Images by name */
 struct iii_image_list {
     const struct iii_image *images;
@@ -3129,6 +3206,9 @@ III_API int iii_image_pull_events(iii_client *client, const char *image, iii_ima
 /* Check the stored signature of an image against the policy again; 403 when the policy denies the image */
 III_API int iii_image_verify(iii_client *client, const char *name, struct iii_image_verification **ret,
                              struct iii_error *err);
+/* Layers, sizes and configuration of an image in the store */
+III_API int iii_image_inspect(iii_client *client, const char *name, struct iii_image_details **ret,
+                              struct iii_error *err);
 /* Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running
  * sandboxes of it continue */
 III_API int iii_image_delete(iii_client *client, const char *name, struct iii_deleted **ret, struct iii_error *err);

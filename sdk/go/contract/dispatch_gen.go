@@ -158,6 +158,8 @@ func call(ctx context.Context, c *sandbox.Client, name string, a args) (any, err
 		return c.Images.Pull(ctx, get[string](a, "image"))
 	case "image_verify":
 		return c.Images.Verify(ctx, get[string](a, "name"))
+	case "image_inspect":
+		return c.Images.Inspect(ctx, get[string](a, "name"))
 	case "image_delete":
 		return c.API.ImageDelete(ctx, get[string](a, "name"))
 	case "snapshot_create":

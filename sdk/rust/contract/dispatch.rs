@@ -83,6 +83,7 @@ pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Value> {
         "image_delete_query" => value(ImageManager::new(api.http().clone()).delete(&arg::<String>(args, "name")?).await?)?,
         "image_pull" => value(ImageManager::new(api.http().clone()).pull(&arg::<String>(args, "image")?).await?)?,
         "image_verify" => value(ImageManager::new(api.http().clone()).verify(&arg::<String>(args, "name")?).await?)?,
+        "image_inspect" => value(ImageManager::new(api.http().clone()).inspect(&arg::<String>(args, "name")?).await?)?,
         "image_delete" => value(api.image_delete(&arg::<String>(args, "name")?).await?)?,
         "snapshot_create" => value(sandbox(api, args).await?.snapshot(arg::<Option<String>>(args, "name")?.as_deref()).await?)?,
         "snapshot_list" => value(sandbox(api, args).await?.list_snapshots().await?)?,

@@ -70,6 +70,7 @@ export const calls = {
   image_delete_query: (c, a) => c.images.deleteNamed(a.name),
   image_pull: (c, a, stream) => (stream ? c.images.pullStream(a.image) : c.images.pull(a.image)),
   image_verify: (c, a) => c.images.verify(a.name),
+  image_inspect: (c, a) => c.images.inspect(a.name),
   image_delete: (c, a) => c.images.delete(a.name),
   snapshot_create: (c, a) => box(c, a.id).snapshot(a.name),
   snapshot_list: (c, a) => box(c, a.id).listSnapshots(),

@@ -657,6 +657,14 @@ int iii_image_verify(iii_client *client, const char *name, struct iii_image_veri
     return iii_call_run(&c, &iii_type_image_verification, (void **)ret, err);
 }
 
+int iii_image_inspect(iii_client *client, const char *name, struct iii_image_details **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/images/inspect", NULL);
+    iii_call_text(&c, "name", IN_QUERY, name);
+    return iii_call_run(&c, &iii_type_image_details, (void **)ret, err);
+}
+
 int iii_image_delete(iii_client *client, const char *name, struct iii_deleted **ret, struct iii_error *err)
 {
     struct call c = iii_call(client, "DELETE", 0);

@@ -592,6 +592,57 @@ static const struct table_field fields_image_event[] = {
 };
 const struct table_type iii_type_image_event = {"ImageEvent", sizeof(struct iii_image_event), fields_image_event, 10, false};
 
+static const struct table_field fields_built_image[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, name), offsetof(struct iii_built_image, name_len), NULL},
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, id), offsetof(struct iii_built_image, id_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, size), 0, NULL},
+    {"layers", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, layers), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, created_at), 0, NULL},
+    {"source", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image, source), offsetof(struct iii_built_image, source_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image, tenant), offsetof(struct iii_built_image, tenant_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_built_image, warnings), offsetof(struct iii_built_image, warnings_count), NULL},
+};
+const struct table_type iii_type_built_image = {"BuiltImage", sizeof(struct iii_built_image), fields_built_image, 8, false};
+
+static const struct table_field fields_built_image_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_built_image_event, type), offsetof(struct iii_built_image_event, type_len), NULL},
+    {"step", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, step), 0, NULL},
+    {"steps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, steps), 0, NULL},
+    {"line", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, line), 0, NULL},
+    {"text", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, text), offsetof(struct iii_built_image_event, text_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, data), offsetof(struct iii_built_image_event, data_len), NULL},
+    {"done", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, done), 0, NULL},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, total), 0, NULL},
+    {"layersDone", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, layers_done), 0, NULL},
+    {"layers", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, layers), 0, NULL},
+    {"image", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, image), 0, &iii_type_built_image},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, error), offsetof(struct iii_built_image_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, code), offsetof(struct iii_built_image_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_built_image_event, tenant), offsetof(struct iii_built_image_event, tenant_len), NULL},
+};
+const struct table_type iii_type_built_image_event = {"BuiltImageEvent", sizeof(struct iii_built_image_event), fields_built_image_event, 15, false};
+
+static const struct table_field fields_image_layer[] = {
+    {"digest", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_layer, digest), offsetof(struct iii_image_layer, digest_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_layer, size), 0, NULL},
+};
+const struct table_type iii_type_image_layer = {"ImageLayer", sizeof(struct iii_image_layer), fields_image_layer, 2, false};
+
+static const struct table_field fields_image_details[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, name), offsetof(struct iii_image_details, name_len), NULL},
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, id), offsetof(struct iii_image_details, id_len), NULL},
+    {"source", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, source), offsetof(struct iii_image_details, source_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, created_at), 0, NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, size), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_details, tenant), offsetof(struct iii_image_details, tenant_len), NULL},
+    {"signedBy", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_details, signed_by), offsetof(struct iii_image_details, signed_by_len), NULL},
+    {"layers", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_image_details, layers), offsetof(struct iii_image_details, layers_count), &iii_type_image_layer},
+    {"config", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_details, config), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_image_details, warnings), offsetof(struct iii_image_details, warnings_count), NULL},
+};
+const struct table_type iii_type_image_details = {"ImageDetails", sizeof(struct iii_image_details), fields_image_details, 10, false};
+
 static const struct table_field fields_image_list[] = {
     {"images", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_image_list, images), offsetof(struct iii_image_list, images_count), &iii_type_image},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_image_list, warnings), offsetof(struct iii_image_list, warnings_count), NULL},

@@ -805,6 +805,17 @@ IMAGE_VERIFY = Operation(
     safe=True,
     idempotency_key=False,
 )
+IMAGE_INSPECT = Operation(
+    name="image_inspect",
+    method="GET",
+    path="/sandbox/images/inspect",
+    query=("name",),
+    body=(),
+    stream="never",
+    long=False,
+    safe=True,
+    idempotency_key=False,
+)
 IMAGE_DELETE = Operation(
     name="image_delete",
     method="DELETE",
@@ -1806,6 +1817,7 @@ OPERATIONS = {
         IMAGE_DELETE_QUERY,
         IMAGE_PULL,
         IMAGE_VERIFY,
+        IMAGE_INSPECT,
         IMAGE_DELETE,
         SNAPSHOT_CREATE,
         SNAPSHOT_LIST,

@@ -1008,6 +1008,77 @@ class ImageEvent(Model):
         return self.layersDone
 
 
+class BuiltImage(Model):
+    """The image that a build made."""
+
+    name: str
+    id: str
+    size: int
+    layers: int
+    createdAt: int
+    source: str
+    tenant: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+
+class BuiltImageEvent(Model):
+    """The log of a build: an instruction (its number, of how many, its line and text), that it came from the cache, notes, progress of a pull, output of a command; the last event is done with the image."""
+
+    type: str
+    step: int | None = None
+    steps: int | None = None
+    line: int | None = None
+    text: str | None = None
+    data: str | None = None
+    done: int | None = None
+    total: int | None = None
+    layersDone: int | None = None
+    layers: int | None = None
+    image: BuiltImage | None = None
+    error: str | None = None
+    code: str | None = None
+    timestamp: int | None = None
+    tenant: str | None = None
+
+    @property
+    def layers_done(self) -> int | None:
+        return self.layersDone
+
+
+class ImageLayer(Model):
+    """A layer of an image, by the digest that it has in this store; size: bytes of its files."""
+
+    digest: str
+    size: int
+
+
+class ImageDetails(Model):
+    """An image of the store with its layers, the lowest first, and what it states: env, entrypoint, cmd, user, workdir, labels, exposedPorts, history and others."""
+
+    name: str
+    id: str
+    source: str
+    createdAt: int
+    size: int
+    tenant: str | None = None
+    signedBy: str | None = None
+    layers: list[ImageLayer]
+    config: dict[str, Any]
+    warnings: list[str] | None = None
+
+    @property
+    def created_at(self) -> int:
+        return self.createdAt
+
+    @property
+    def signed_by(self) -> str | None:
+        return self.signedBy
+
+
 class ImageList(Model):
     """Images by name."""
 
@@ -2025,6 +2096,8 @@ __all__ = [
     "BackgroundExec",
     "BackgroundLogs",
     "Base64",
+    "BuiltImage",
+    "BuiltImageEvent",
     "Cleared",
     "CodeResult",
     "Context",
@@ -2069,7 +2142,9 @@ __all__ = [
     "GlobalMetrics",
     "Health",
     "Image",
+    "ImageDetails",
     "ImageEvent",
+    "ImageLayer",
     "ImageList",
     "ImageVerification",
     "InstallResult",

@@ -563,6 +563,11 @@ impl ImageManager {
     pub async fn verify(&self, name: &str) -> Result<ImageVerification> {
         self.api.image_verify(name).await
     }
+
+    /// Layers, sizes and configuration of an image in the store
+    pub async fn inspect(&self, name: &str) -> Result<ImageDetails> {
+        self.api.image_inspect(name).await
+    }
 }
 
 impl NetworkManager {

@@ -85,6 +85,7 @@ pub const OPERATIONS: &[&str] = &[
     "image_delete_query",
     "image_pull",
     "image_verify",
+    "image_inspect",
     "image_delete",
     "snapshot_create",
     "snapshot_list",
@@ -816,6 +817,14 @@ impl Api {
     /// Check the stored signature of an image against the policy again; 403 when the policy denies the image
     pub async fn image_verify(&self, name: &str) -> Result<ImageVerification> {
         let mut call = Call::new(Method::GET, "/sandbox/images/verify");
+        call.ask("name", Some(&name))?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Layers, sizes and configuration of an image in the store
+    pub async fn image_inspect(&self, name: &str) -> Result<ImageDetails> {
+        let mut call = Call::new(Method::GET, "/sandbox/images/inspect");
         call.ask("name", Some(&name))?;
         call.safe = true;
         self.http().json(call).await

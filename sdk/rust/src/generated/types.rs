@@ -930,6 +930,88 @@ pub struct ImageEvent {
     pub tenant: Option<String>,
 }
 
+/// The image that a build made
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuiltImage {
+    pub name: String,
+    pub id: String,
+    pub size: i64,
+    pub layers: i64,
+    pub created_at: i64,
+    pub source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// The log of a build: an instruction (its number, of how many, its line and text), that it came from the cache, notes, progress of a pull, output of a command; the last event is done with the image
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuiltImageEvent {
+    /// One of `step`, `cached`, `note`, `progress`, `stdout`, `stderr`, `done`, `error`
+    pub r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers_done: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<BuiltImage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+}
+
+/// A layer of an image, by the digest that it has in this store; size: bytes of its files
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageLayer {
+    pub digest: String,
+    pub size: i64,
+}
+
+/// An image of the store with its layers, the lowest first, and what it states: env, entrypoint, cmd, user, workdir, labels, exposedPorts, history and others
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageDetails {
+    pub name: String,
+    pub id: String,
+    /// One of `oci`, `tar`, `layer`, `host`
+    pub source: String,
+    pub created_at: i64,
+    pub size: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    pub layers: Vec<ImageLayer>,
+    pub config: BTreeMap<String, serde_json::Value>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
 /// Images by name
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

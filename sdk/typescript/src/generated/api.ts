@@ -383,6 +383,11 @@ export class Api {
     return this.http.call<T.ImageVerification>(operations.image_verify, params, options);
   }
 
+  /** Layers, sizes and configuration of an image in the store. */
+  imageInspect(params: T.ImageInspectParams, options?: CallOptions): Promise<T.ImageDetails> {
+    return this.http.call<T.ImageDetails>(operations.image_inspect, params, options);
+  }
+
   /** Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue. */
   imageDelete(params: T.ImageDeleteParams, options?: CallOptions): Promise<T.Deleted> {
     return this.http.call<T.Deleted>(operations.image_delete, params, options);

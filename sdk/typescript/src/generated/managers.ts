@@ -844,6 +844,11 @@ export class ImageManager extends ServerManager {
     return this.api.imageVerify({ name });
   }
 
+  /** Layers, sizes and configuration of an image in the store. */
+  inspect(name: string): Promise<T.ImageDetails> {
+    return this.api.imageInspect({ name });
+  }
+
   /** Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue. */
   delete(name: string): Promise<T.Deleted> {
     return this.api.imageDelete({ name });

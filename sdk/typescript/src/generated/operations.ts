@@ -807,6 +807,17 @@ export const operations = {
     safe: true,
     idempotencyKey: false,
   },
+  image_inspect: {
+    name: "image_inspect",
+    method: "GET",
+    path: "/sandbox/images/inspect",
+    query: ["name"],
+    body: [],
+    stream: "never",
+    long: false,
+    safe: true,
+    idempotencyKey: false,
+  },
   image_delete: {
     name: "image_delete",
     method: "DELETE",

@@ -621,6 +621,59 @@ export interface ImageEvent {
   tenant?: string;
 }
 
+/** The image that a build made */
+export interface BuiltImage {
+  name: string;
+  id: string;
+  size: number;
+  layers: number;
+  createdAt: number;
+  source: string;
+  tenant?: string;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** The log of a build: an instruction (its number, of how many, its line and text), that it came from the cache, notes, progress of a pull, output of a command; the last event is done with the image */
+export interface BuiltImageEvent {
+  type: "step" | "cached" | "note" | "progress" | "stdout" | "stderr" | "done" | "error";
+  step?: number;
+  steps?: number;
+  line?: number;
+  text?: string;
+  data?: string;
+  done?: number;
+  total?: number;
+  layersDone?: number;
+  layers?: number;
+  image?: BuiltImage;
+  error?: string;
+  code?: string;
+  timestamp?: number;
+  tenant?: string;
+}
+
+/** A layer of an image, by the digest that it has in this store; size: bytes of its files */
+export interface ImageLayer {
+  digest: string;
+  size: number;
+}
+
+/** An image of the store with its layers, the lowest first, and what it states: env, entrypoint, cmd, user, workdir, labels, exposedPorts, history and others */
+export interface ImageDetails {
+  name: string;
+  id: string;
+  source: "oci" | "tar" | "layer" | "host";
+  createdAt: number;
+  size: number;
+  tenant?: string;
+  signedBy?: string;
+  layers: ImageLayer[];
+  config: Record<string, unknown>;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
 /** Images by name */
 export interface ImageList {
   images: Image[];
@@ -1997,6 +2050,12 @@ export interface ImagePullParams {
 
 /** What image_verify takes. */
 export interface ImageVerifyParams {
+  /** Image name */
+  name: string;
+}
+
+/** What image_inspect takes. */
+export interface ImageInspectParams {
   /** Image name */
   name: string;
 }

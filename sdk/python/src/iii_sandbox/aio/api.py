@@ -870,6 +870,12 @@ class Api:
         reply: t.ImageVerification = await self.http.call(ops.IMAGE_VERIFY, fields, t.ImageVerification, options)
         return reply
 
+    async def image_inspect(self, name: str, *, options: CallOptions | None = None) -> t.ImageDetails:
+        """Layers, sizes and configuration of an image in the store."""
+        fields: dict[str, Any] = {"name": name}
+        reply: t.ImageDetails = await self.http.call(ops.IMAGE_INSPECT, fields, t.ImageDetails, options)
+        return reply
+
     async def image_delete(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue."""
         fields: dict[str, Any] = {"name": name}

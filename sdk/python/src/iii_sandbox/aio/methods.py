@@ -907,6 +907,10 @@ class ImageManager(ServerManager):
         """Check the stored signature of an image against the policy again; 403 when the policy denies the image."""
         return await self._api.image_verify(name)
 
+    async def inspect(self, name: str) -> t.ImageDetails:
+        """Layers, sizes and configuration of an image in the store."""
+        return await self._api.image_inspect(name)
+
     async def delete(self, name: str) -> t.Deleted:
         """Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue."""
         return await self._api.image_delete(name)

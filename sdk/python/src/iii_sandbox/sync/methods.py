@@ -907,6 +907,10 @@ class ImageManager(ServerManager):
         """Check the stored signature of an image against the policy again; 403 when the policy denies the image."""
         return self._api.image_verify(name)
 
+    def inspect(self, name: str) -> t.ImageDetails:
+        """Layers, sizes and configuration of an image in the store."""
+        return self._api.image_inspect(name)
+
     def delete(self, name: str) -> t.Deleted:
         """Remove an image of the caller's tenant; those of the operator need an admin. The name is percent-encoded. Running sandboxes of it continue."""
         return self._api.image_delete(name)
