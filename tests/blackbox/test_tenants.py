@@ -259,6 +259,31 @@ def test_quotas(two, server, kind, limit, calls):
             user.ok("DELETE", f"/sandboxes/{again.json()['id']}")
 
 
+@harness.needs("stop")
+def test_wake_beyond_the_quota(two, server):
+    """A sandbox that sleeps counts without its memory; when that is in use elsewhere, it stays asleep, with its files."""
+    made = token(two["admin"], "sleepers", quota={"memoryMb": 700})
+    with server.client(made["secret"]) as user:
+        sid = user.create(memory=512, autoResume=True)["id"]
+        user.exec(sid, "echo text > /workspace/f")
+        job = user.ok("POST", f"/sandboxes/{sid}/exec/queue", {"command": "test -e /workspace/ran || { touch /workspace/ran; sleep 99977; }", "maxRetries": 2})["id"]
+        harness.wait_until(lambda: user.exec(sid, "ls /workspace/ran")["exitCode"] == 0, "the queued command to run")
+        user.ok("POST", f"/sandboxes/{sid}/policy", {"autoResume": False})
+        user.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+        harness.wait_until(lambda: user.ok("GET", f"/queue/{job}/status")["status"] == "failed", "its tries to be used up")
+        other = user.create(memory=512)["id"]
+        user.ok("POST", f"/sandboxes/{sid}/policy", {"autoResume": True})
+        reply = user.post(f"/sandboxes/{sid}/exec", {"command": "true"})
+        assert reply.status == 429 and "quota memoryMb" in reply.error, reply
+        user.ok("POST", f"/queue/{job}/retry")  # its wake has the quota, too
+        harness.wait_until(lambda: user.ok("GET", f"/queue/{job}/status")["status"] == "failed", "the wakes to fail")
+        assert "quota memoryMb" in user.ok("GET", f"/queue/{job}/status")["error"]
+        assert user.ok("GET", f"/sandboxes/{sid}")["status"] == "stopped"
+        user.ok("DELETE", f"/sandboxes/{other}")
+        assert user.exec(sid, "cat /workspace/f")["stdout"] == "text\n"
+        user.ok("DELETE", f"/sandboxes/{sid}")
+
+
 def worker(server, secret):
     return engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + secret})
 

@@ -151,27 +151,64 @@ def test_call_while_it_is_being_stopped(client, server, new_sandbox):
     assert topics(client, sid).count("sandbox.stopped") == 1 and topics(client, sid).count("sandbox.started") == 1
 
 
-@pytest.mark.skipif(harness.BACKEND != "native", reason="removes the box's folder")
-def test_wake_that_fails_tells_each_and_leaves_it_stopped(client, server, new_sandbox):
-    sid = sleeper(new_sandbox, client)
-    folder = next(one for one in (server.data_dir / "boxes").iterdir() if (one / "id").is_symlink() and os.readlink(one / "id") == sid)
-    aside = folder.with_name("aside")
-    folder.rename(aside)
+def call_at_once(server, sid, count=3):
+    """Several commands that need the sandbox, together."""
     replies = []
 
     def call():
         with harness.Client(server.port) as own:
             replies.append(own.post(f"/sandboxes/{sid}/exec", {"command": "true"}))
 
-    threads = [threading.Thread(target=call) for _ in range(4)]
+    threads = [threading.Thread(target=call) for _ in range(count)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
+    return replies
+
+
+@pytest.mark.skipif(harness.BACKEND != "native", reason="removes the box's folder")
+def test_wake_that_fails_tells_each_and_leaves_it_stopped(client, server, new_sandbox):
+    sid = sleeper(new_sandbox, client)
+    folder = next(one for one in (server.data_dir / "boxes").iterdir() if (one / "id").is_symlink() and os.readlink(one / "id") == sid)
+    aside = folder.with_name("aside")
+    folder.rename(aside)
+    replies = call_at_once(server, sid)
     assert all(one.status >= 400 and f"sandbox {sid} cannot be woken" in one.error for one in replies), replies
     assert status(client, sid) == "stopped"
     aside.rename(folder)
     assert client.exec(sid, "cat /workspace/f")["stdout"] == "text\n"
+
+
+def test_wake_without_room_on_the_disk():
+    with leak.watched(harness.Server()) as server:
+        with harness.Client(server.port) as caller:
+            sid = caller.create(autoResume=True)["id"]
+            caller.exec(sid, "echo text > /workspace/f")
+            caller.ok("POST", f"/sandboxes/{sid}/stop", {"timeout": 0})
+        for reserve in ("1000000000", "0"):
+            server.held.look(server.pid)
+            server.kill()
+            server.env["III_DISK_RESERVE_MB"] = reserve
+            server.start()
+            with harness.Client(server.port) as caller:
+                if reserve == "0":
+                    assert caller.exec(sid, "cat /workspace/f")["stdout"] == "text\n"
+                    caller.ok("DELETE", f"/sandboxes/{sid}")
+                    continue
+                replies = call_at_once(server, sid)
+                assert all(one.status == 507 and "III_DISK_RESERVE_MB" in one.error for one in replies), replies
+                assert status(caller, sid) == "stopped"
+
+
+@pytest.mark.skipif(harness.BACKEND != "docker", reason="about the engine's containers")
+def test_wake_whose_container_was_removed(client, server, new_sandbox):
+    sid = sleeper(new_sandbox, client)
+    [one] = [row for row in harness.engine().containers(server.data_tag()) if f"/iii-sbx-{sid}" in row["Names"]]
+    harness.engine().call("DELETE", f"/containers/{one['Id']}?force=1")
+    replies = call_at_once(server, sid)
+    assert all(reply.status == 404 and f"the files of sandbox {sid} are gone" in reply.error for reply in replies), replies
+    assert status(client, sid) == "stopped"
 
 
 @pytest.mark.parametrize("action, then", [("stop", "stopped"), ("pause", "paused")])
