@@ -20,8 +20,8 @@ OUTSIDE = ["198.51.100.10", "198.51.100.11", "169.254.169.254", "10.0.0.5", "172
 NAMES = {"web.test": "198.51.100.10", "neighbour.test": "198.51.100.10", "sub.web.test": "198.51.100.11", "rebind.test": "10.0.0.5", "evil.test": "198.51.100.10",
          "other.test": "198.51.100.10"}
 
-# Greets on TCP 80, 443 and 8080, naming the address that was connected to, after the first bytes that come; echoes later ones. Echoes
-# UDP 9999. Answers DNS.
+# Greets on TCP 80, 443 and 8080, naming the address that was connected to, after the first bytes that come; echoes later ones. On 8081 it
+# ends its own direction at once and counts what comes, on 8082 it says how much that was. Echoes UDP 9999. Answers DNS.
 STAND_IN = r"""
 import json, socket, struct, sys, threading
 names = json.loads(sys.argv[1])
@@ -39,7 +39,22 @@ def talk(c):
         pass
     c.close()
 
-def listen(port):
+totals = []
+
+def half(c):
+    c.sendall(b"bye")
+    c.shutdown(socket.SHUT_WR)
+    total = 0
+    while data := c.recv(65536):
+        total += len(data)
+    totals.append(total)
+    c.close()
+
+def tell(c):
+    c.sendall(json.dumps(totals).encode())
+    c.close()
+
+def listen(port, talk=talk):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("0.0.0.0", port))
@@ -70,7 +85,7 @@ def resolve():
         answer = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 60, 4) + socket.inet_aton(address) if address and is_a else b""
         s.sendto(head + question + answer, who)
 
-for job in (echo, resolve, *(lambda p=p: listen(p) for p in (80, 443, 8080))):
+for job in (echo, resolve, lambda: listen(8081, half), lambda: listen(8082, tell), *(lambda p=p: listen(p) for p in (80, 443, 8080))):
     threading.Thread(target=job, daemon=True).start()
 print("up", flush=True)
 threading.Event().wait()
@@ -433,6 +448,53 @@ threads = [threading.Thread(target=one) for _ in range(10)]
 [t.start() for t in threads]; [t.join() for t in threads]
 print(good.count(True))"""
     assert client.exec(networked, ["python3", "-c", script])["stdout"] == "10\n"
+
+
+def test_each_direction_ends_by_itself(client, networked):
+    """A client that has sent all gets the rest of the answer, and a server that has sent all gets the rest of the request."""
+    script = """import json, socket, time
+def connect(port):
+    s = socket.create_connection(("198.51.100.10", port), 30)
+    s.settimeout(30)
+    return s
+def rest(s):
+    got = b""
+    while data := s.recv(65536): got += data
+    return got
+s = connect(8080)
+s.sendall(b"x"); print(s.recv(100).decode(), end="")
+s.sendall(bytes(300000)); s.shutdown(socket.SHUT_WR)
+print(len(rest(s)))
+s = connect(8081)
+print(rest(s).decode())
+s.sendall(bytes(3000000)); s.shutdown(socket.SHUT_WR)
+print(rest(s) == b"")
+until = time.monotonic() + 30
+while 3000000 not in json.loads(rest(connect(8082))) and time.monotonic() < until: time.sleep(0.05)
+print(json.loads(rest(connect(8082))))"""
+    assert client.exec(networked, ["python3", "-c", script])["stdout"] == "hello 198.51.100.10\n300000\nbye\nTrue\n[3000000]\n"
+
+
+def test_a_tenant_has_a_share_of_all_connections(world):
+    env = {"III_AUTH_TOKEN": "root", "III_RELAY_CONNECTIONS": "8", "III_EGRESS_CONNECTIONS": "8"}
+    with serve(world, env=env, token="root") as server:
+        admin = server.client(token="root")
+        loud, quiet = (server.client(token=admin.ok("POST", "/tokens", {"name": n, "tenant": n})["secret"]) for n in ("loud", "quiet"))
+        boxes = [loud.ok("POST", "/sandboxes", {"image": "python", "memory": 128, "network": True})["id"] for _ in range(2)]
+        other = quiet.ok("POST", "/sandboxes", {"image": "python", "memory": 128, "network": True})["id"]
+        script = """import socket, time
+held = [socket.socket() for _ in range(6)]
+for s in held: s.setblocking(False); s.connect_ex(("198.51.100.10", 8080))
+time.sleep(600)"""
+        for box in boxes:
+            loud.ok("POST", f"/sandboxes/{box}/exec/background", {"command": ["python3", "-c", script]})
+        count = lambda box: loud.ok("GET", f"/sandboxes/{box}/egress")["connections"]
+        harness.wait_until(lambda: sum(map(count, boxes)) == 2, "a quarter of the connections")
+        assert fetch(quiet, other, "198.51.100.10").startswith("hello")  # the others are not used up
+        assert sum(map(count, boxes)) == 2
+        first = next(b for b in boxes if count(b))
+        loud.ok("DELETE", f"/sandboxes/{first}")
+        harness.wait_until(lambda: count(next(b for b in boxes if b != first)) == 2, "those that waited in the other sandbox")
 
 
 def test_connections_that_wait_cost_nothing(client, server, networked):

@@ -120,6 +120,25 @@ def test_connections_have_a_limit(sandbox, client):
     harness.wait_until(lambda: talk(port, b"again") == b"[again]", "room after the others left")
 
 
+def test_a_tenant_has_a_share_of_all_connections():
+    with harness.Server(env={"III_AUTH_TOKEN": "root", "III_RELAY_CONNECTIONS": "8"}, token="root") as server:
+        admin, ports = server.client(), []
+        for name in ("loud", "quiet"):
+            user = server.client(admin.ok("POST", "/tokens", {"name": name, "tenant": name})["secret"])
+            box = user.ok("POST", "/sandboxes", {"image": "python", "memory": 128})["id"]
+            inside.start(user, box, inside.TCP_ECHO, 7000)
+            ports.append(inside.expose(user, box, 7000)["hostPort"])
+        loud, quiet = ports
+        held = [socket.create_connection(("127.0.0.1", loud), timeout=harness.DEADLINE_S) for _ in range(2)]
+        try:
+            harness.wait_until(lambda: talk(loud, b"x") == b"", "a connection over the tenant's share to be reset")
+            assert talk(quiet, b"one") == b"[one]"
+        finally:
+            for sock in held:
+                sock.close()
+        harness.wait_until(lambda: talk(loud, b"again") == b"[again]", "room after the others left")
+
+
 def test_datagrams_keep_their_senders_apart(sandbox, client):
     inside.start(client, sandbox, inside.UDP_ECHO, 5300)
     made = inside.expose(client, sandbox, 5300, protocol="udp")

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #define MIB (1024 * 1024)
 
@@ -66,6 +67,15 @@ int64_t limits_by_disk(int64_t value, int64_t disk_mb)
     return part < LIMIT_MIN(HOST_DISK_MB)   ? LIMIT_MIN(HOST_DISK_MB)
            : part > LIMIT_MAX(HOST_DISK_MB) ? LIMIT_MAX(HOST_DISK_MB)
                                             : part;
+}
+
+size_t limits_relays(const struct settings *set)
+{
+    struct rlimit files = { .rlim_cur = 1024 };
+    if (set->relay_connections)
+        return (size_t)set->relay_connections;
+    (void)getrlimit(RLIMIT_NOFILE, &files); /* else it is what systems allow at least */
+    return files.rlim_cur / 8;
 }
 
 uint32_t limits_net_kbps(const struct sandbox_config *config)

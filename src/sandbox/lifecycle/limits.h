@@ -16,6 +16,7 @@ bool limits_are_default(const struct sandbox_config *config, const struct settin
 void limits_metrics(json_t *metrics, const struct sandbox_config *config, const struct box_stats *st);
 /* The value of a setting that may be SETTINGS_BY_DISK, on a disk of this size. */
 int64_t limits_by_disk(int64_t value, int64_t disk_mb);
+size_t limits_relays(const struct settings *set);              /* connections of all sandboxes, each way */
 uint32_t limits_net_kbps(const struct sandbox_config *config); /* kbit/s each way; 0: no limit */
 /* ERR_NO_SPACE when free_mb (image_store_free_mb) is less than the reserve; what is not known (-1) shows when something
  * is written. */

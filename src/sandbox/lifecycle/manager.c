@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/share.h"
 #include "base/strlist.h"
 #include "engine/channel.h"
 #include "image/image_policy.h"
@@ -31,8 +32,10 @@
 #include "sandbox/exec/terminal.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
+#include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/policy.h"
 #include "sandbox/lifecycle/pool.h"
+#include "sandbox/lifecycle/starts.h"
 #include "sandbox/lifecycle/templates.h"
 #include "sandbox/net/egress.h"
 #include "sandbox/net/egress_ceiling.h"
@@ -208,6 +211,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->denied_calls = denied_calls_new(m);
     m->listening = listening_new(m);
     m->egress = egress_new(m);
+    m->port_connections = share_new(limits_relays(s));
     m->ports = ports_new(m);
     m->pulls = pulls_new(m);
     m->builds = builds_new(m);
@@ -269,6 +273,7 @@ struct manager *manager_free(struct manager *m)
     pool_free(m->pool);
     ports_free(m->ports);
     builds_free(m->builds);
+    m->port_connections = share_free(m->port_connections);
     pulls_free(m->pulls);
     if (m->images)
         image_store_use_policy(m->images, NULL);

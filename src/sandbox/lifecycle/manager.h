@@ -73,6 +73,7 @@ struct manager {
     struct templates *templates;
     struct ssh_keys *ssh_keys;
     struct egress *egress;
+    struct share *port_connections; /* through exposed ports */
     struct networks *networks;
     struct volumes *volumes;
     struct converters *converters; /* of archives; NULL in a server without a keeper */

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pace.h"
+#include "base/share.h"
 #include "os/own_address.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/manager.h"
@@ -52,6 +53,7 @@ struct known_name {
 struct egress_redirect {
     struct egress *e;
     struct sandbox *s; /* borrowed: the redirect is freed when the sandbox leaves */
+    char *tenant;
     uint64_t box_number;
     int tcp, dns;
     struct watch *tcp_watch, *dns_watch;
@@ -69,6 +71,8 @@ struct egress {
     struct manager *m;
     struct egress_ceiling *ceiling;
     struct map *egress_redirects; /* sandbox id -> struct egress_redirect */
+    struct share *relays;         /* flows and lookups */
+    bool is_short;                /* a sandbox waits for its tenant's share */
     int64_t n_denied;
     void (*on_denied)(void *arg, json_t *what);
     void *denied_arg;
@@ -161,13 +165,28 @@ static void on_refused(void *arg, struct egress_flow *f, const char *why)
     record_denied(arg, plan->address, plan->port, NULL, why);
 }
 
+static bool has_room(const struct egress_redirect *o)
+{
+    return share_has_room(o->e->relays, "", 1) && share_has_room(o->e->relays, o->tenant, 1);
+}
+
+static void drop_flow(struct egress_redirect *o, struct egress_flow **slot)
+{
+    *slot = egress_flow_free(*slot);
+    share_give(o->e->relays, o->tenant, 1);
+    if (!o->e->is_short)
+        return;
+    o->e->is_short = false;
+    for (struct map_iter it = map_iter(o->e->egress_redirects); map_next(&it);)
+        watch_set(((struct egress_redirect *)it.value)->tcp_watch, LOOP_READ);
+}
+
 static void on_flow_done(void *arg, struct egress_flow *f)
 {
     struct egress_redirect *o = arg;
     for (size_t i = 0; i < max_flows(o->e); i++)
         if (o->flows[i] == f)
-            o->flows[i] = NULL;
-    egress_flow_free(f);
+            drop_flow(o, &o->flows[i]);
     watch_set(o->tcp_watch, LOOP_READ);
 }
 
@@ -234,7 +253,9 @@ static void on_connection(void *arg, int events)
         size_t slot = 0;
         while (slot < max_flows(o->e) && o->flows[slot])
             slot++;
-        if (slot == max_flows(o->e)) {
+        bool is_short = slot < max_flows(o->e) && !has_room(o);
+        if (slot == max_flows(o->e) || is_short) {
+            o->e->is_short |= is_short;
             watch_set(o->tcp_watch, 0); /* the others wait in the backlog until one ends */
             return;
         }
@@ -242,6 +263,8 @@ static void on_connection(void *arg, int events)
         if (fd < 0)
             return;
         take_connection(o, &o->flows[slot], fd);
+        if (o->flows[slot])
+            share_add(o->e->relays, o->tenant, 1);
     }
 }
 
@@ -269,6 +292,7 @@ static void on_answer(void *arg, struct egress_lookup *k, uint8_t *reply, size_t
         if (o->lookups[i] == k)
             o->lookups[i] = NULL;
     egress_lookup_free(k);
+    share_give(o->e->relays, o->tenant, 1);
 }
 
 static void answer_query(struct egress_redirect *o, uint8_t *msg, size_t len, const struct sockaddr_in *from)
@@ -289,11 +313,13 @@ static void answer_query(struct egress_redirect *o, uint8_t *msg, size_t len, co
     }
     while (slot < LOOKUPS_MAX && o->lookups[slot])
         slot++;
-    if (slot == LOOKUPS_MAX || egress_lookup_server(o->e->m->settings->egress_dns, &server) < 0)
+    if (slot == LOOKUPS_MAX || !has_room(o) || egress_lookup_server(o->e->m->settings->egress_dns, &server) < 0)
         return;
     o->lookups[slot] = egress_lookup_new(o->e->m->loop, &server, msg, len, on_answer, o);
-    if (o->lookups[slot])
-        egress_lookup_set_from(o->lookups[slot], from);
+    if (!o->lookups[slot])
+        return;
+    share_add(o->e->relays, o->tenant, 1);
+    egress_lookup_set_from(o->lookups[slot], from);
 }
 
 static void on_query(void *arg, int events)
@@ -321,15 +347,19 @@ static struct egress_redirect *egress_redirect_free(struct egress_redirect *o)
     watch_free(o->tcp_watch);
     watch_free(o->dns_watch);
     for (size_t i = 0; o->flows && i < max_flows(o->e); i++)
-        egress_flow_free(o->flows[i]);
-    for (size_t i = 0; i < LOOKUPS_MAX; i++)
+        if (o->flows[i])
+            drop_flow(o, &o->flows[i]);
+    for (size_t i = 0; i < LOOKUPS_MAX; i++) {
+        share_give(o->e->relays, o->tenant, o->lookups[i] != NULL);
         egress_lookup_free(o->lookups[i]);
+    }
     for (size_t i = 0; i < NAMES_MAX; i++)
         free(o->names[i].name);
     free(o->flows);
     egress_policy_free(o->policy);
     (void)close(o->tcp); /* what waits in it is reset */
     (void)close(o->dns);
+    free(o->tenant);
     free(o);
     return NULL;
 }
@@ -364,6 +394,7 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     } else if (!err) {
         struct egress_redirect *o = xzalloc(sizeof(*o));
         *o = (struct egress_redirect){ .e = e, .s = w->s, .box_number = w->box_number, .tcp = tcp, .dns = dns };
+        o->tenant = xstrdup(w->s->tenant);
         o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
         o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
         inherit(w->s);
@@ -432,6 +463,7 @@ struct egress *egress_new(struct manager *m)
     (void)egress_ceiling_new(m->settings->egress_ceiling, &e->ceiling, NULL); /* manager_new() has checked it */
     assert(e->ceiling);
     e->egress_redirects = map_new();
+    e->relays = share_new(limits_relays(m->settings));
     manager_on_enter(m, on_enter, e);
     manager_on_sleep(m, on_leave, e);
     manager_on_leave(m, on_leave, e);
@@ -443,8 +475,9 @@ struct egress *egress_free(struct egress *e)
     if (!e)
         return NULL;
     for (struct map_iter it = map_iter(e->egress_redirects); map_next(&it);)
-        egress_redirect_free(it.value);
+        close_egress_redirect(e, it.key);
     map_free(e->egress_redirects);
+    share_free(e->relays);
     egress_ceiling_free(e->ceiling);
     free(e);
     return NULL;
@@ -535,7 +568,7 @@ int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct
         for (size_t i = 0; i < max_flows(e); i++) {
             const struct egress_flow_plan *plan = o->flows[i] ? egress_flow_plan(o->flows[i]) : NULL;
             if (plan && judge_destination(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
-                o->flows[i] = egress_flow_free(o->flows[i]);
+                drop_flow(o, &o->flows[i]);
         }
         watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */
     }

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "base/limits.h"
+#include "base/share.h"
 #include "os/inherit.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/net/relay.h"
@@ -67,6 +68,7 @@ static struct wire *add_wire(struct forward *f)
         w->next->prev = w;
     f->wires = w;
     f->n_wires++;
+    share_add(f->sandbox->manager->port_connections, f->sandbox->tenant, 1);
     return w;
 }
 
@@ -89,6 +91,7 @@ static void drop_wire(struct wire *w)
     timer_free(w->deadline);
     if (w->fd >= 0)
         reset(w->fd);
+    share_give(f->sandbox->manager->port_connections, f->sandbox->tenant, 1);
     relay_free(w->relay);
     if (w->tunnel)
         guest_tunnel_drop(w->tunnel);
@@ -97,7 +100,9 @@ static void drop_wire(struct wire *w)
 
 static bool has_room(const struct forward *f)
 {
-    return f->sandbox->link && f->n_wires < (uint64_t)f->sandbox->manager->settings->port_connections;
+    const struct share *all = f->sandbox->manager->port_connections;
+    return share_has_room(all, "", 1) && share_has_room(all, f->sandbox->tenant, 1) &&
+           f->n_wires < (uint64_t)f->sandbox->manager->settings->port_connections;
 }
 
 /* --- TCP --- */
@@ -141,7 +146,7 @@ static void take_connection(struct forward *f, int fd)
     struct sandbox *s = f->sandbox;
     int one = 1;
     bool is_asleep = manager_is_to_wake(s);
-    if (f->n_wires >= (uint64_t)s->manager->settings->port_connections || (!is_asleep && !s->link) ||
+    if (!has_room(f) || (!is_asleep && !s->link) ||
         (is_asleep && manager_waiting(s) >= LIMIT_MAX(WAKE_CALLS))) {
         reset(fd);
         return;
@@ -205,7 +210,7 @@ static void on_tunnel_closed(void *arg, const struct err *err)
 static struct wire *open_wire(struct forward *f, const struct sockaddr_storage *peer, socklen_t len)
 {
     static const struct guest_tunnel_events events = { .on_data = on_datagram_back, .on_closed = on_tunnel_closed };
-    if (!has_room(f))
+    if (!f->sandbox->link || !has_room(f))
         return NULL;
     struct wire *w = add_wire(f);
     w->peer = *peer;
