@@ -45,6 +45,7 @@ struct attach {
     struct command *cmd; /* NULL: not started yet */
     struct timer *patience;
     struct buf input; /* what the agent has no credit for */
+    size_t charged;   /* of it, to the tenant's bytes in flight */
     json_t *warnings; /* of the plan; NULL: none */
     size_t owed;      /* bytes of output that are not credited yet */
     bool is_full, is_eof;
@@ -59,6 +60,13 @@ struct attach_set {
 
 /* --- the end --- */
 
+static void charge_input(struct attach *a)
+{
+    share_give(a->set->api->in_flight, a->s->tenant, a->charged);
+    share_add(a->set->api->in_flight, a->s->tenant, a->input.len);
+    a->charged = a->input.len;
+}
+
 /* Closes the connection if it is still there, and frees a; its command has ended or is killed here. */
 static void attach_end(struct attach *a, int code, const char *reason)
 {
@@ -69,6 +77,8 @@ static void attach_end(struct attach *a, int code, const char *reason)
     if (a->ws)
         ws_closing_add(a->set->parting, a->ws, code, reason);
     timer_free(a->patience);
+    buf_clear(&a->input);
+    charge_input(a);
     buf_done(&a->input);
     json_decref(a->warnings);
     sandbox_unref(a->s);
@@ -143,6 +153,7 @@ static void feed_rest(void *arg)
 {
     struct attach *a = arg;
     buf_consume(&a->input, command_write(a->cmd, buf_text(&a->input), a->input.len));
+    charge_input(a);
     if (a->input.len)
         return;
     if (a->is_eof)
@@ -156,10 +167,14 @@ static void feed(struct attach *a, const char *data, size_t len)
     size_t sent = a->input.len ? 0 : command_write(a->cmd, data, len);
     if (sent == len || a->is_eof)
         return;
-    if (buf_add(&a->input, data + sent, len - sent) < 0)
+    if (!share_has_room(a->set->api->in_flight, a->s->tenant, len - sent)) {
+        attach_end(a, 1013, "too many bytes are in flight for this tenant: try again");
+    } else if (buf_add(&a->input, data + sent, len - sent) < 0) {
         attach_end(a, 1009, "input is sent faster than it is read");
-    else
+    } else {
+        charge_input(a);
         ws_hold(a->ws, true);
+    }
 }
 
 /* --- what the client says --- */
@@ -316,6 +331,8 @@ void api_exec_attach(struct call *c)
     int r = ws_accept(call_loop(c), call_http(c), MESSAGE_MAX, &events, a, &a->ws);
     if (r < 0)
         attach_end(a, 0, "");
+    else
+        ws_charge(a->ws, set->api->in_flight, s->tenant);
     call_taken(c, r < 0 ? 400 : 101);
 }
 

@@ -888,6 +888,8 @@ static void begin_socket(struct call *c)
     c->is_socket = true;
     if (ws_accept(c->api->loop, c->http, MESSAGE_MAX, &events, c, &c->ws) < 0)
         loop_defer(c->api->loop, cancel_refused, c->api); /* answered; the handler is still inside its call */
+    else
+        ws_charge(c->ws, c->api->in_flight, c->who ? c->who->tenant : IN_FLIGHT_NOBODY);
 }
 
 void call_stream_begin(struct call *c)

@@ -69,8 +69,7 @@ struct channel_hub {
     struct timer *sweep;
     struct ws_closing *parting;
     int64_t claim_ms;
-    size_t waiting_bytes; /* of all channels */
-    struct share *share;
+    struct share *share, *bytes; /* of channels; of what waits in them */
 };
 
 /* --- life --- */
@@ -128,7 +127,7 @@ static struct item *item_take(struct channel *c)
         STAILQ_REMOVE_HEAD(&c->waiting, link);
         c->n_waiting--;
         c->waiting_bytes -= i->len;
-        c->hub->waiting_bytes -= i->len;
+        share_give(c->hub->bytes, c->tenant, i->len);
     }
     return i;
 }
@@ -179,6 +178,7 @@ struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms)
     h->channels = map_new();
     h->parting = ws_closing_new();
     h->share = share_new(CHANNEL_MAX);
+    h->bytes = share_new(WAITING_MAX);
     h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, hub_sweep, h);
     return h;
 }
@@ -193,6 +193,7 @@ struct channel_hub *channel_hub_free(struct channel_hub *h)
     ws_closing_free(h->parting);
     timer_free(h->sweep);
     share_free(h->share);
+    share_free(h->bytes);
     free(h);
     return NULL;
 }
@@ -239,7 +240,7 @@ void channel_hold(struct channel *c, bool is_held)
 static bool is_full(const struct channel *c)
 {
     return c->n_waiting >= c->buffer_items || c->waiting_bytes >= c->buffer_items * ITEM_BYTES ||
-           c->hub->waiting_bytes >= WAITING_MAX;
+           !share_has_room(c->hub->bytes, "", 1) || !share_has_room(c->hub->bytes, c->tenant, 1);
 }
 
 /* Hands one message to a local reader, or the end. */
@@ -273,7 +274,7 @@ static void end_message(void *arg, struct ws *w, bool is_text, const char *data,
         STAILQ_INSERT_TAIL(&c->waiting, i, link);
         c->n_waiting++;
         c->waiting_bytes += len;
-        c->hub->waiting_bytes += len;
+        share_add(c->hub->bytes, c->tenant, len);
         ws_hold(w, is_full(c));
     } else if (c->reader.is_local) {
         c->events.on_data(c->arg, c, is_text, data, len);
@@ -334,6 +335,7 @@ static void end_claim(struct end *e, struct http_req *r)
     }
     e->is_claimed = true;
     e->ws = w;
+    ws_charge(w, c->hub->bytes, c->tenant);
     if (e->kind == CHANNEL_WRITER && !c->reader.is_claimed) {
         ws_hold(w, is_full(c)); /* only the hub can be full */
     } else if (e->kind == CHANNEL_READER && !c->writer.is_local) {

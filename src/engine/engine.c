@@ -71,6 +71,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->calls = map_new();
     e->parting = ws_closing_new();
     e->connections = share_new(ENGINE_WORKERS_MAX);
+    e->bytes = share_new(ENGINE_BYTES_MAX);
     e->subscriber_share = share_new(STREAM_SOCKET_MAX);
     LIST_INIT(&e->inside);
     LIST_INIT(&e->ends);
@@ -134,6 +135,7 @@ struct engine *engine_free(struct engine *e)
     map_free(e->calls);
     ws_closing_free(e->parting);
     share_free(e->connections);
+    share_free(e->bytes);
     share_free(e->subscriber_share);
     timer_free(e->ping_timer);
     free(e->name);

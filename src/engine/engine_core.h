@@ -8,12 +8,13 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 
-#define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024) /* bytes of one message; the contract asks for 16 MiB */
-#define ENGINE_WORKERS_MAX   10000              /* concurrent connections: more get 503 */
-#define ENGINE_FUNCTIONS_MAX 10000              /* functions of one worker */
-#define ENGINE_BINDINGS_MAX  10000              /* trigger bindings of one worker, and of engine::register_trigger */
-#define ENGINE_TYPES_MAX     1000               /* trigger types of one worker */
-#define ENGINE_CALLS_MAX     10000              /* unanswered calls of one worker */
+#define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024)   /* bytes of one message; the contract asks for 16 MiB */
+#define ENGINE_WORKERS_MAX   10000                /* concurrent connections: more get 503 */
+#define ENGINE_FUNCTIONS_MAX 10000                /* functions of one worker */
+#define ENGINE_BINDINGS_MAX  10000                /* trigger bindings of one worker, and of engine::register_trigger */
+#define ENGINE_TYPES_MAX     1000                 /* trigger types of one worker */
+#define ENGINE_CALLS_MAX     10000                /* unanswered calls of one worker */
+#define ENGINE_BYTES_MAX     (1024 * 1024 * 1024) /* held of messages of all connections */
 #define ENGINE_BACKLOG_MAX \
     (32 * 1024 * 1024)        /* bytes queued for a worker that does not read: it gets no calls meanwhile */
 #define ENGINE_NAME_CHARS 280 /* characters of names and descriptions that workers give themselves */
@@ -106,6 +107,7 @@ struct engine {
     LIST_HEAD(telemetry_list, telemetry) telemetry;
     size_t n_telemetry;
     struct share *connections; /* of workers and telemetry */
+    struct share *bytes;       /* that are held of messages: those that arrive, wait to be judged, or wait to be sent */
     LIST_HEAD(http_call_list, http_call) http_calls;
     struct ws_closing *parting;
     struct timer *ping_timer;

@@ -270,6 +270,7 @@ static void subscriber_accept(struct engine *e, struct http_req *r, json_t *cont
         free(s);
         return;
     }
+    ws_charge(s->ws, e->bytes, s->tenant);
     s->context = json_incref(context);
     LIST_INSERT_HEAD(&e->subscribers, s, link);
     e->n_subscribers++;

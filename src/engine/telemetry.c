@@ -44,6 +44,7 @@ void telemetry_accept(struct engine *e, struct http_req *r, const char tenant[SH
         free(t);
         return;
     }
+    ws_charge(t->ws, e->bytes, tenant);
     LIST_INSERT_HEAD(&e->telemetry, t, link);
     e->n_telemetry++;
 }

@@ -66,6 +66,7 @@ static struct held *held_take(struct worker *w)
         STAILQ_REMOVE_HEAD(&w->held, link);
         w->n_held--;
         w->held_bytes -= h->len;
+        share_give(w->engine->bytes, w->tenant, h->len);
     }
     return h;
 }
@@ -284,7 +285,9 @@ static void worker_process(struct worker *w, const char *data, size_t len, bool 
         STAILQ_INSERT_TAIL(&w->held, h, link);
         w->n_held++;
         w->held_bytes += len;
-        if (w->n_held > SESSION_HELD_MAX || w->held_bytes > SESSION_HELD_BYTES_MAX)
+        bool has_room = share_has_room(w->engine->bytes, w->tenant, len);
+        share_add(w->engine->bytes, w->tenant, len);
+        if (w->n_held > SESSION_HELD_MAX || w->held_bytes > SESSION_HELD_BYTES_MAX || !has_room)
             worker_retire(w, 1008, "too many messages wait for a registration hook");
     } else if (is_judged || !is_ruled(w, &m)) {
         worker_handle(w, &m);
@@ -352,6 +355,7 @@ void worker_accept(struct engine *e, struct http_req *r, struct worker_pass *pas
     memcpy(w->identity, pass->identity, sizeof(w->identity));
     memcpy(w->tenant, pass->tenant, sizeof(w->tenant));
     ws_set_arg(ws, w);
+    ws_charge(ws, e->bytes, w->tenant);
     worker_send(
         w, json_pack("{s:s, s:s, s:s}", "type", "workerregistered", "worker_id", w->id, "reattach_token", w->token));
     presence_worker(e, "worker_connected", w->id);

@@ -22,6 +22,7 @@ enum {
     READ_BYTES = 65536,
     MARK_BYTES = 1 << 20,     /* queued output past which the source should pause */
     OVERRUN_BYTES = 64 << 20, /* a source that ignores it is disconnected here */
+    FREE_BYTES = 65536,       /* held without being counted for a tenant */
     CLOSE_MS = 3000,
     CLOSE_TICKS = 40 /* of CLOSE_MS: how long output may stand still before a close is forced */
 };
@@ -60,6 +61,9 @@ static void ws_unref(struct ws *w)
 static void ws_cut(struct ws *w)
 {
     w->is_closed = true;
+    if (w->share)
+        share_give(w->share, w->tenant, w->charged);
+    w->share = share_free(w->share);
     ws_dial_free(STEAL(w->handshake));
     w->watch = watch_free(w->watch);
     w->timer = timer_free(w->timer);
@@ -104,6 +108,34 @@ static void break_later(struct ws *w)
     loop_defer(w->loop, finish_broken, w);
 }
 
+/* --- what is held --- */
+
+/* False: the message that arrives is over the tenant's share. */
+static bool account(struct ws *w, bool is_arriving)
+{
+    size_t held = w->reader.message.len + output_queue_len(&w->out);
+    held = held > FREE_BYTES ? held : 0;
+    if (!w->share || held == w->charged)
+        return true;
+    if (held < w->charged)
+        share_give(w->share, w->tenant, w->charged - held);
+    else if (is_arriving && !share_has_room(w->share, w->tenant, held - w->charged))
+        return false;
+    else
+        share_add(w->share, w->tenant, held - w->charged);
+    w->charged = held;
+    return true;
+}
+
+void ws_charge(struct ws *w, struct share *s, const char *tenant)
+{
+    if (w->is_closed)
+        return;
+    w->share = share_ref(s);
+    (void)snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
+    (void)account(w, false);
+}
+
 /* --- output --- */
 
 static void update_watch(struct ws *w)
@@ -135,6 +167,7 @@ static void send_frame(struct ws *w, enum ws_frame_op op, const char *data, size
         break_later(w);
     if (output_queue_len(&w->out) > MARK_BYTES)
         w->is_over_mark = true;
+    (void)account(w, false);
     update_watch(w);
 }
 
@@ -220,12 +253,16 @@ static size_t ws_process(struct ws *w, const char *data, size_t len)
                 close_now(w, -r, "bad close frame", "bad close frame");
             else
                 close_now(w, code, "", reason);
+        } else if (r == 0 && !account(w, true)) {
+            close_now(w, 1013, "too many bytes are in flight: try again", "over the tenant's share of bytes in flight");
         } else if (r == 0 || w->is_closing) {
             continue; /* messages after our close are ignored */
         } else if (item.op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES) {
             send_frame(w, WS_FRAME_PONG, item.data, item.len); /* a peer that pings without reading gets no pong */
         } else if (item.op == WS_FRAME_TEXT || item.op == WS_FRAME_BINARY) {
             w->events.on_message(w->arg, w, item.op == WS_FRAME_TEXT, item.data, item.len);
+            ws_frame_forget(&w->reader);
+            (void)account(w, false);
         }
     }
     return off;
@@ -257,6 +294,7 @@ static void ws_event(void *arg, int events)
     if (events & LOOP_WRITE && output_queue_flush(&w->out, w->fd) < 0) {
         ws_finish(w, 1006, "connection lost");
     } else if (events & LOOP_WRITE) {
+        (void)account(w, false);
         update_watch(w);
         if (output_queue_len(&w->out) == 0 && w->is_over_mark) {
             w->is_over_mark = false;

@@ -45,3 +45,7 @@ void ws_hold(struct ws *w, bool is_held);                  /* pauses and resumes
 void ws_close(struct ws *w, int code, const char *reason); /* starts the closing handshake; on_close follows */
 void ws_drop(struct ws *w);                                /* no more callbacks, connection cut, w freed */
 void ws_set_arg(struct ws *w, void *arg);
+/* From now on what is held of a message that is not complete, and of output that waits, counts for the tenant in s.
+ * When the former is over the tenant's share, the connection is closed with 1013. */
+struct share;
+void ws_charge(struct ws *w, struct share *s, const char *tenant);

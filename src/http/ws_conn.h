@@ -5,6 +5,7 @@
 #pragma once
 #include <stdbool.h>
 
+#include "base/share.h"
 #include "http/dial.h"
 #include "http/output_queue.h"
 #include "http/ws.h"
@@ -26,6 +27,9 @@ struct ws {
     struct buf stash;        /* read, but held back */
     struct output_queue out; /* counts as blocked until a client's handshake is complete */
     struct ws_handshake *handshake;
+    struct share *share; /* of bytes, referenced, or NULL; what is charged to tenant there */
+    char tenant[SHARE_TENANT_MAX];
+    size_t charged;
     bool is_client, is_open, is_closed, is_held, is_closing, is_over_mark, is_process_due;
 };
 

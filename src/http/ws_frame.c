@@ -145,15 +145,20 @@ static int read_head(struct ws_frame_reader *r, const char *data, size_t len, si
     return start_frame(r);
 }
 
-int ws_frame_read(struct ws_frame_reader *r, const char *data, size_t len, size_t *ret_used, struct ws_frame_item *ret)
+void ws_frame_forget(struct ws_frame_reader *r)
 {
-    size_t used = 0;
-    int got = 0;
     if (r->is_delivered && r->message.cap > KEEP_BYTES)
         buf_done(&r->message);
     else if (r->is_delivered)
         buf_clear(&r->message);
     r->is_delivered = false;
+}
+
+int ws_frame_read(struct ws_frame_reader *r, const char *data, size_t len, size_t *ret_used, struct ws_frame_item *ret)
+{
+    size_t used = 0;
+    int got = 0;
+    ws_frame_forget(r);
     while (got == 0) {
         if (!r->has_head)
             got = read_head(r, data, len, &used);

@@ -44,6 +44,8 @@ struct ws_frame_reader { /* all private */
 
 void ws_frame_reader_init(struct ws_frame_reader *r, bool is_mask_expected, size_t message_max);
 void ws_frame_reader_done(struct ws_frame_reader *r);
+/* The item that was returned last is no longer needed: gives back its memory, beyond a little. */
+void ws_frame_forget(struct ws_frame_reader *r);
 /* Reads up to the next item. 1: *ret is filled; 0: more bytes are needed; otherwise minus a close code, and the reader
  * must not be used again. *ret_used: bytes of data that were consumed. */
 int ws_frame_read(struct ws_frame_reader *r, const char *data, size_t len, size_t *ret_used, struct ws_frame_item *ret);

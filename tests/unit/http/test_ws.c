@@ -1,5 +1,6 @@
 /* WebSocket over real sockets: our server with raw clients, and with our own client. */
 #include "base/alloc.h"
+#include "base/share.h"
 #include "http/server_fixture.h"
 #include "http/ws.h"
 #include "http/ws_frame.h"
@@ -318,6 +319,52 @@ TEST(a_slow_reader_passes_the_mark_and_drains)
     end();
 }
 
+/* Half of a message of len bytes, whose head announces all of it. */
+static void send_half(int fd, size_t len)
+{
+    static const uint8_t mask[4] = { 0 };
+    char *frame = xzalloc(len + WS_FRAME_HEAD_MAX);
+    size_t head = ws_frame_head(WS_FRAME_BINARY, len, mask, (uint8_t *)frame);
+    fixture_write(fd, frame, head + len / 2);
+    free(frame);
+}
+
+TEST(what_is_held_is_charged_to_the_tenant)
+{
+    begin();
+    static char piece[1 << 20];
+    struct share *s = share_new(4 << 20);
+    int first = open_raw();
+    struct ws *one = server_side.ws;
+    ws_charge(one, s, "t");
+    send_half(first, 1 << 20);
+    LOOPTURN_UNTIL(fx.loop, share_held(s, "t") == 1 << 19);
+    CHECK_INT(share_held(s, "t"), 1 << 19);
+    int second = open_raw(); /* of the same tenant: together they hold more than a quarter */
+    ws_charge(server_side.ws, s, "t");
+    send_half(second, 3 << 19);
+    CHECK(wait_log(&server_side, "close:1013:"));
+    CHECK(fixture_wait(&fx, second, NULL) && fixture_has(&fx, "\x03\xf5"));
+    CHECK_INT(share_held(s, "t"), 1 << 19);
+    close(second);
+    server_side.ws = one;
+    fixture_write(first, piece, 1 << 19); /* the rest: a message that is handed over counts no more */
+    LOOPTURN_UNTIL(fx.loop, server_side.byte_count == 1 << 20);
+    CHECK(server_side.byte_count == 1 << 20 && share_held(s, "t") == 0);
+    for (int i = 0; i < 8; i++) /* what a slow reader leaves waiting counts, too, and is never refused */
+        (void)ws_send(one, false, piece, sizeof(piece));
+    CHECK(share_held(s, "t") == ws_queued(one) && ws_queued(one) > 1 << 20);
+    LOOPTURN_UNTIL(fx.loop, fixture_read_some(&fx, first) && ws_queued(one) == 0);
+    CHECK_INT(share_held(s, "t"), 0);
+    send_half(first, 1 << 20);
+    LOOPTURN_UNTIL(fx.loop, share_held(s, "t") == 1 << 19);
+    close(first);
+    LOOPTURN_UNTIL(fx.loop, !server_side.ws);
+    CHECK_INT(share_held(s, "t"), 0);
+    end();
+    share_free(s);
+}
+
 TEST(a_peer_that_never_closes_is_cut)
 {
     begin();
@@ -340,6 +387,7 @@ int main(void)
     RUN(refused_and_unreachable_servers_show_in_on_close);
     RUN(held_messages_come_one_by_one);
     RUN(a_slow_reader_passes_the_mark_and_drains);
+    RUN(what_is_held_is_charged_to_the_tenant);
     RUN(a_peer_that_never_closes_is_cut);
     return tap_done();
 }
