@@ -35,24 +35,27 @@ int admission_check(struct api *a, const struct admission *in, struct caller **r
     if (!credential && in->http)
         credential = console_session_credential(a->sessions, in->http);
     int r = 0;
+    unsigned wait_s = 1;
+    const char *peer = in->http ? http_req_peer(in->http) : in->remote;
     const char *cert = in->http && !credential ? http_req_cert(in->http) : NULL;
     if (!in->identity && cert)
         r = check_cert(a, in->http, cert, &who, err);
-    else if (!in->identity)
-        r = gate_auth(a->gate, credential, &who, err);
-    else
+    else if (in->identity)
         who = keyring_by_id(a->keys, in->identity);
+    else
+        r = gate_verify(a->gate, credential, peer ? peer : "", (uint64_t)clock_mono_us(), &wait_s, err);
+    if (r == 0 && !who && !in->identity)
+        r = gate_auth(a->gate, credential, &who, err);
     if (r == 0 && !who)
         r = err_set(err, ERR_FORBIDDEN, 0, "the token is revoked or expired");
     if (r < 0) {
         admission_record(a, in, NULL, err);
-        if (in->http && err->code == ERR_CAPACITY)
-            admission_retry_after(in->http, 1);
+        if (in->http && (err->code == ERR_CAPACITY || err->code == ERR_RATE_LIMITED))
+            admission_retry_after(in->http, wait_s);
         return r;
     }
     if (!in->is_uncounted) {
         uint64_t now_us = (uint64_t)clock_mono_us();
-        unsigned wait_s = 0;
         r = gate_rate(a->gate, who, credential, now_us, &wait_s, err);
         if (r == 0)
             r = gate_rate_quota(a->gate, who, now_us, &wait_s, err);

@@ -7,18 +7,25 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
+#include "base/share.h"
 #include "store/audit_file.h"
 
-#define MIB        1048576
-#define REFUSED_PM 600 /* lines of refused requests a minute, and at once */
-#define TEXT_MAX   256 /* bytes of any text from outside */
+#define MIB 1048576
+#define REFUSED_PM                                                                                     \
+    600 /* lines of refused requests a minute, and at once: for tenants, and for those without a token \
+         */
+#define SHARE_PM   (REFUSED_PM / SHARE_PARTS)
+#define SHARES_MAX 1024 /* tenants and addresses with a bucket; the oldest makes room */
+#define TEXT_MAX   256  /* bytes of any text from outside */
 #define RETRY_MS   1000
 
 struct audit {
     struct loop *loop;
     struct audit_file *file;
-    struct bucket *refusals;
-    struct timer *flush; /* at the end of the turn; later again while the disk takes nothing */
+    struct bucket *refusals[2]; /* of tenants; of those without a token */
+    struct map *shares;         /* tenant, or "@" and address -> struct bucket */
+    struct timer *flush;        /* at the end of the turn; later again while the disk takes nothing */
     bool is_strict, is_due, is_failing;
     int64_t suppressed; /* refused requests without a line of their own */
     struct audit_counts counts;
@@ -43,6 +50,15 @@ static void on_flush_due(void *arg)
     timer_set(a->flush, RETRY_MS, 0);
 }
 
+static void free_buckets(struct audit *a)
+{
+    for (struct map_iter it = map_iter(a->shares); map_next(&it);)
+        bucket_free(it.value);
+    map_free(a->shares);
+    bucket_free(a->refusals[0]);
+    bucket_free(a->refusals[1]);
+}
+
 int audit_new(struct loop *l, const struct settings *s, const char *dir, struct audit **ret, struct err *err)
 {
     bool is_torn = false;
@@ -53,11 +69,14 @@ int audit_new(struct loop *l, const struct settings *s, const char *dir, struct 
     struct audit *a = xzalloc(sizeof(*a));
     a->loop = l;
     a->is_strict = s->audit_strict;
-    int r = bucket_new(REFUSED_PM, REFUSED_PM, &a->refusals, err);
+    a->shares = map_new();
+    int r = bucket_new(REFUSED_PM, REFUSED_PM, &a->refusals[0], err);
+    if (r == 0)
+        r = bucket_new(REFUSED_PM, REFUSED_PM, &a->refusals[1], err);
     if (r == 0)
         r = audit_file_open(&o, &a->file, &is_torn, err);
     if (r < 0) {
-        bucket_free(a->refusals);
+        free_buckets(a);
         free(a);
         return err_wrap(err, r, "audit log (III_AUDIT=false turns it off)");
     }
@@ -75,7 +94,7 @@ struct audit *audit_free(struct audit *a)
     on_flush_due(a);
     timer_free(a->flush);
     audit_file_close(a->file);
-    bucket_free(a->refusals);
+    free_buckets(a);
     free(a);
     return NULL;
 }
@@ -109,7 +128,7 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
     set_text(j, "name", l->who ? l->who->name : NULL);
     set_text(j, "issuer", l->who ? l->who->issuer : NULL);
     set_text(j, "subject", l->who ? l->who->subject : NULL);
-    set_text(j, "tenant", l->who ? l->who->tenant : NULL);
+    set_text(j, "tenant", l->who ? l->who->tenant : l->tenant);
     set_text(j, "remote", l->remote);
     set_text(j, "operation", l->operation);
     if (json_object_size(target))
@@ -137,9 +156,29 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
     return 0;
 }
 
+static bool has_line(struct audit *a, const struct audit_line *l)
+{
+    char key[TEXT_MAX];
+    uint64_t now_us = (uint64_t)clock_mono_us();
+    bool is_nobody = !l->who && !l->tenant;
+    const char *remote = l->remote ? l->remote : "", *port = strrchr(remote, ':');
+    size_t len = port ? (size_t)(port - remote) : strlen(remote);
+    if (is_nobody)
+        (void)snprintf(key, sizeof(key), "@%.*s", (int)(len < TEXT_MAX / 2 ? len : TEXT_MAX / 2), remote);
+    else
+        (void)snprintf(key, sizeof(key), "%.200s", l->who ? l->who->tenant : l->tenant);
+    struct bucket *share = map_get(a->shares, key);
+    struct map_iter oldest = map_iter(a->shares);
+    if (!share && map_count(a->shares) >= SHARES_MAX && map_next(&oldest))
+        (void)bucket_free(map_remove(a->shares, oldest.key));
+    if (!share && bucket_new(SHARE_PM, SHARE_PM, &share, NULL) == 0)
+        map_set(a->shares, key, share);
+    return share && bucket_take(share, now_us) && bucket_take(a->refusals[is_nobody], now_us);
+}
+
 void audit_refused(struct audit *a, const struct audit_line *l)
 {
-    if (a && bucket_take(a->refusals, (uint64_t)clock_mono_us())) {
+    if (a && has_line(a, l)) {
         (void)audit_add(a, l, NULL); /* refused it is in any case */
         return;
     }

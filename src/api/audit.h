@@ -18,6 +18,7 @@ struct audit *audit_free(struct audit *a); /* writes what waits */
 struct audit_line {
     const char *request_id;   /* or NULL */
     const struct caller *who; /* NULL: nobody who showed a token */
+    const char *tenant;       /* without who: whom it is about; or NULL */
     const char *remote;       /* or NULL */
     const char *operation;
     json_t *target;   /* ids, taken; or NULL */
@@ -26,7 +27,8 @@ struct audit_line {
 };
 /* Queues a line; in strict mode it is written at once, and a failure is returned. */
 int audit_add(struct audit *a, const struct audit_line *l, struct err *err);
-/* The same for refused requests, of which anyone can send many: a burst is summarized as a count. */
+/* The same for refused requests, of which anyone can send many: a burst is summarized as a count. Each tenant has a
+ * share of the lines, and so has each address without a token; neither takes from the other. */
 void audit_refused(struct audit *a, const struct audit_line *l);
 bool audit_is_strict(const struct audit *a);
 /* The ids among the parameters of a call; caller owns. */

@@ -69,19 +69,19 @@ struct call {
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
     bool is_cancelled, is_streaming, has_span, is_kept;
-    bool is_strict;           /* what would be a warning is an error */
-    json_t *warnings;         /* base/warnings.h; NULL: none */
-    json_t **warnings_wanted; /* of whoever takes those that the reply cannot hold; or NULL */
-    bool is_not_waking;       /* its sandbox stays asleep, and the handler says so */
-    bool is_step;             /* of another call, which is authorised, recorded and traced */
-    bool is_refused;          /* for its rate: neither recorded nor traced, since anyone can send many */
-    bool is_recorded;         /* its outcome is in the audit log */
-    char *remote;             /* of a caller without HTTP; or NULL */
-    struct span span;         /* a child of the client's traceparent */
-    struct ws *ws;            /* of a stream over a WebSocket; NULL: its client has left, or was refused */
-    bool is_socket;           /* the stream goes over a WebSocket */
-    int close_code;           /* of the WebSocket; 0: 1000 */
-    loop_fn *on_drain;        /* of a stream that is not server-sent events */
+    bool is_strict;             /* what would be a warning is an error */
+    json_t *warnings;           /* base/warnings.h; NULL: none */
+    json_t **warnings_wanted;   /* of whoever takes those that the reply cannot hold; or NULL */
+    bool is_not_waking;         /* its sandbox stays asleep, and the handler says so */
+    bool is_step;               /* of another call, which is authorised, recorded and traced */
+    bool is_refused;            /* for its rate: neither recorded nor traced, since anyone can send many */
+    bool is_recorded, is_begun; /* its outcome is in the audit log */
+    char *remote;               /* of a caller without HTTP; or NULL */
+    struct span span;           /* a child of the client's traceparent */
+    struct ws *ws;              /* of a stream over a WebSocket; NULL: its client has left, or was refused */
+    bool is_socket;             /* the stream goes over a WebSocket */
+    int close_code;             /* of the WebSocket; 0: 1000 */
+    loop_fn *on_drain;          /* of a stream that is not server-sent events */
     void *drain_arg;
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
@@ -219,7 +219,10 @@ static int record_line(struct call *c, int status, struct err *err)
                                .target = target,
                                .status = status,
                                .code = c->fn && status >= 400 ? c->fn->fault.code : NULL };
-    return audit_add(c->api->audit, &line, err);
+    if (status < 400 || c->is_begun)
+        return audit_add(c->api->audit, &line, err);
+    audit_refused(c->api->audit, &line); /* nothing was done */
+    return 0;
 }
 
 /* Negative: strict mode, and the outcome could not be written. */
@@ -381,6 +384,7 @@ static void on_sleeper_left(void *arg)
 /* Runs the handler; with autoResume, when the sandbox is awake. All calls that wait for one share its start. */
 static void call_dispatch(struct call *c)
 {
+    c->is_begun = true;
     bool is_use = c->named && !c->is_not_waking && c->op->flags & (OP_WAKES | OP_RATE_EXEC | OP_RATE_FS);
     struct sandbox *s = is_use ? access_sandbox(c->api->manager, c->who, c->named, NULL) : NULL;
     if (!s || !manager_is_to_wake(s)) {

@@ -20,7 +20,8 @@ struct gate {
     const struct settings *settings;
     struct keyring *keys;
     struct book tokens, execs, files;
-    struct book quotas; /* by "account/limit": a changed limit starts a new bucket */
+    struct book verifies; /* by address */
+    struct book quotas;   /* by "account/limit": a changed limit starts a new bucket */
 };
 
 static void book_init(struct book *b, int64_t per_minute, int64_t burst)
@@ -80,6 +81,7 @@ struct gate *gate_new(const struct settings *s, struct keyring *k)
     g->settings = s;
     g->keys = k;
     book_init(&g->quotas, 1, 1); /* each bucket has rates of its own */
+    book_init(&g->verifies, GATE_VERIFIES_PM, GATE_VERIFIES_BURST);
     book_init(&g->tokens, s->rate_token_rpm, s->rate_token_burst);
     book_init(&g->execs, s->rate_exec_pm, s->rate_exec_pm);
     book_init(&g->files, s->rate_fs_pm, s->rate_fs_pm);
@@ -93,6 +95,7 @@ struct gate *gate_free(struct gate *g)
         book_done(&g->execs);
         book_done(&g->files);
         book_done(&g->quotas);
+        book_done(&g->verifies);
         free(g);
     }
     return NULL;
@@ -112,6 +115,21 @@ int gate_auth(const struct gate *g, const char *authorization, struct caller **r
         *ret = STEAL(who);
     (void)caller_unref(who);
     return r;
+}
+
+int gate_verify(struct gate *g, const char *authorization, const char *peer, uint64_t now_us, unsigned *ret_wait_s,
+                struct err *err)
+{
+    char address[64];
+    const char *port = strrchr(peer, ':');
+    if (!keyring_must_verify(g->keys, gate_token(authorization)))
+        return 0;
+    (void)snprintf(address, sizeof(address), "%.*s", (int)(port ? (size_t)(port - peer) : strlen(peer)), peer);
+    int r = book_try(&g->verifies, address, now_us, ret_wait_s, err);
+    if (r <= 0)
+        return r;
+    return err_set(err, ERR_RATE_LIMITED, 0, "JWT: too many new ones from %s, at most %d a minute; try again in %u s",
+                   address, GATE_VERIFIES_PM, *ret_wait_s);
 }
 
 int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
@@ -163,4 +181,5 @@ void gate_sweep(struct gate *g, uint64_t now_us)
     book_sweep(&g->execs, now_us, GATE_IDLE_US);
     book_sweep(&g->files, now_us, GATE_IDLE_US);
     book_sweep(&g->quotas, now_us, GATE_IDLE_US);
+    book_sweep(&g->verifies, now_us, GATE_IDLE_US);
 }

@@ -23,6 +23,12 @@ DEFINE_CLEANUP(struct gate *, gate_free)
 const char *gate_token(const char *authorization);
 /* 0, -EACCES (401: no header) or -EPERM (403: wrong token). ret may be NULL; else *ret is a reference to who calls. */
 int gate_auth(const struct gate *g, const char *authorization, struct caller **ret, struct err *err);
+/* Before gate_auth(): 0, or -EAGAIN (429) when too many JWTs of this peer ("address:port") had to be verified, so that
+ * invented ones cost no CPU. Those that are known cost nothing. */
+#define GATE_VERIFIES_PM    3000 /* of one address */
+#define GATE_VERIFIES_BURST 300
+int gate_verify(struct gate *g, const char *authorization, const char *peer, uint64_t now_us, unsigned *ret_wait_s,
+                struct err *err);
 /* The requestsPerMinute of a caller's quota; -EAGAIN as below. */
 int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
 /* 0, or -EAGAIN (429) with the whole seconds to wait in *ret_wait_s. By token, whichever way it was shown; where none

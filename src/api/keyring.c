@@ -312,13 +312,27 @@ static int guest_add(struct keyring *k, const struct showing *shown, struct iden
     return 0;
 }
 
-static int check_jwt(struct keyring *k, const char *token, struct caller **ret, struct err *err)
+static struct showing show_jwt(const struct keyring *k, const char *token)
 {
     struct showing shown = { .prefix = "jwt", .issuer = oidc_issuer(k->oidc) };
-    struct identity who;
-    char subject[DIGEST_HEX];
     digest_of(token, strlen(token), shown.digest);
     name_guest(shown.prefix, shown.digest, shown.id);
+    return shown;
+}
+
+bool keyring_must_verify(struct keyring *k, const char *token)
+{
+    if (!k->oidc || !token || !jwt_is_one(token))
+        return false;
+    struct showing shown = show_jwt(k, token);
+    return !guest_known(k, &shown);
+}
+
+static int check_jwt(struct keyring *k, const char *token, struct caller **ret, struct err *err)
+{
+    struct showing shown = show_jwt(k, token);
+    struct identity who;
+    char subject[DIGEST_HEX];
     struct key *guest = guest_known(k, &shown);
     if (guest) {
         *ret = caller_ref(guest->caller);

@@ -40,20 +40,26 @@ static void on_trace(void *arg, const struct api_trace *t)
     otlp_add(o->otlp, &span);
 }
 
-/* Connections that an egress policy denied are in the audit log; a burst is a count. */
+/* A denial inside a sandbox, in the audit log; a burst is a count. */
+static void record_denial(const struct observe *o, const char *operation, json_t *what)
+{
+    const struct sandbox *s = map_get(o->api->manager->sandboxes, json_get_str(what, "sandboxId", ""));
+    audit_refused(o->api->audit, &(struct audit_line){ .operation = operation,
+                                                       .tenant = s ? s->tenant : "",
+                                                       .target = json_incref(what),
+                                                       .status = 403 });
+}
+
+/* Connections that an egress policy denied. */
 static void on_denied(void *arg, json_t *what)
 {
-    const struct observe *o = arg;
-    audit_refused(o->api->audit,
-                  &(struct audit_line){ .operation = EGRESS_DENIED, .target = json_incref(what), .status = 403 });
+    record_denial(arg, EGRESS_DENIED, what);
 }
 
 /* So are the system calls that a filter denied. */
 static void on_denied_call(void *arg, json_t *what)
 {
-    const struct observe *o = arg;
-    audit_refused(o->api->audit,
-                  &(struct audit_line){ .operation = DENIED_CALLS_EVENT, .target = json_incref(what), .status = 403 });
+    record_denial(arg, DENIED_CALLS_EVENT, what);
 }
 
 static bool on_metrics(void *arg, struct http_req *r)

@@ -1,7 +1,9 @@
 """JWTs of an OpenID Connect issuer: who gets in, as whom, at every entry point; what is refused; and where the keys come from."""
 import hashlib
 import hmac
+import http.client
 import json
+import socket
 import threading
 import time
 
@@ -183,6 +185,34 @@ def test_what_is_not_a_valid_token(server, issuer, tmp_path):
             assert word in reply.error and "JWT" in reply.error and issuer.url not in reply.error, (name, reply.error)
             assert token[:20] not in reply.error and "alice" not in reply.error, name
     assert status(server, good) == 200
+
+
+def test_invented_tokens_are_verified_at_a_bounded_rate(issuer, keys):
+    """The flood of one address ends in 429, and is no harm to who is known or comes from another address."""
+    many = 2000
+    with harness.Server(env=issuer.settings(III_AUTH_TOKEN=TOKEN), token=TOKEN) as server:
+        harness.wait_until(lambda: "problems" not in server.client().ok("GET", "/health"), "the issuer's keys are there")
+        good, fresh = issuer.token(), issuer.token(sub="bob")
+        assert status(server, good) == 200
+        head, body, _ = good.split(".")
+        line = "GET /sandbox/sandboxes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n"
+        flood = "".join(line.format(f"{head}.{body}.{url64(i.to_bytes(64, 'big'))}") for i in range(many)).encode()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S * 4) as sock:
+            writer = threading.Thread(target=sock.sendall, args=(flood,))
+            writer.start()
+            got = b""
+            while got.count(b"HTTP/1.1 ") < many:
+                piece = sock.recv(1 << 16)
+                assert piece, got[-300:]
+                got += piece
+            writer.join()
+        assert got.count(b"HTTP/1.1 401 ") > 200 and got.count(b"HTTP/1.1 429 ") > 0
+        assert b"Retry-After: " in got and b"too many new ones from 127.0.0.1" in got
+        assert status(server, good) == 200
+        other = http.client.HTTPConnection("127.0.0.1", server.port, source_address=("127.0.0.2", 0), timeout=harness.DEADLINE_S)
+        other.request("GET", "/sandbox/sandboxes", headers={"Authorization": "Bearer " + fresh})
+        assert other.getresponse().status == 200
+        other.close()
 
 
 @pytest.mark.parametrize("claims, word", [
