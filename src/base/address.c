@@ -140,6 +140,15 @@ static int parse_number(const char *text, unsigned long max, unsigned long *ret)
     return *ret <= max ? 0 : -EINVAL;
 }
 
+unsigned address_slot(const struct address *a)
+{
+    size_t len = memcmp(a->bytes, mapped, sizeof(mapped)) == 0 ? sizeof(a->bytes) : sizeof(a->bytes) / 2;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ a->bytes[i]) * 16777619u;
+    return (hash ^ hash >> 16) % ADDRESS_SLOTS;
+}
+
 int address_range_parse(const char *text, struct address_range *ret)
 {
     char host[TEXT_MAX];

@@ -29,6 +29,11 @@ bool address_parse(const char *text, struct address *ret); /* a literal; IPv6 wi
 /* An IPv4 address in another form (mapped, NAT64, 6to4) is of the kind of that IPv4 address. */
 enum address_kind address_kind(const struct address *a);
 
+/* The network that one client controls, an IPv4 address or an IPv6 /64, as a number below ADDRESS_SLOTS: for counting
+ * by client in a small array. Two networks may have the same number. */
+#define ADDRESS_SLOTS 1024
+unsigned address_slot(const struct address *a);
+
 struct address_range {
     struct address base;
     unsigned bits; /* of 128 */

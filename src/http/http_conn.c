@@ -13,11 +13,21 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 
 enum { LINGER_MS = 5000, LINGER_BYTES = 64 << 20, STASH_KEEP_BYTES = 16384 };
 
 static void conn_event(void *arg, int events);
+
+static unsigned peer_slot(const char *peer)
+{
+    struct address a;
+    char host[HTTP_PEER_MAX];
+    const char *port = strrchr(peer, ':');
+    (void)snprintf(host, sizeof host, "%.*s", port ? (int)(port - peer) : 0, peer);
+    return address_parse(host, &a) ? address_slot(&a) : 0;
+}
 
 int http_conn_new(struct http_server *s, int fd, const char *peer, struct http_conn **ret)
 {
@@ -34,6 +44,7 @@ int http_conn_new(struct http_server *s, int fd, const char *peer, struct http_c
     buf_init(&c->stash, HTTP_STASH_BYTES);
     output_queue_init(&c->out);
     (void)snprintf(c->peer, sizeof c->peer, "%s", peer);
+    c->slot = peer_slot(peer);
     c->deadline_ms = loop_now_ms(s->loop) + s->limits.head_ms;
     *ret = c;
     return 0;

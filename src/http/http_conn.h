@@ -85,7 +85,8 @@ struct http_conn {
     const char *rest; /* while processing: what the parser has not seen yet */
     size_t rest_len;
     char peer[HTTP_PEER_MAX];
-    char *cert; /* of the client, or NULL */
+    unsigned slot; /* address_slot() of the peer */
+    char *cert;    /* of the client, or NULL */
 };
 
 struct http_listener {

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "http/http_conn.h"
 #include "os/unixsock.h"
@@ -178,16 +179,38 @@ static void name_peer(const struct sockaddr_storage *addr, char out[HTTP_PEER_MA
     }
 }
 
-/* Makes room for a client: of those that have never sent a whole head, the one that has waited longest goes. Clients
- * that send half of a head and wait, however many, so lock nobody out. */
+/* Whether it may be closed for another client: it has never sent a whole head, or it is between two requests. */
+static bool may_go(const struct http_conn *c, bool is_idle)
+{
+    if (c->is_rejected || c->is_known != is_idle)
+        return false;
+    return is_idle ? c->phase == HTTP_PHASE_IDLE && !c->req && c->stash.len == 0 && output_queue_len(&c->out) == 0
+                   : c->phase <= HTTP_PHASE_HEAD;
+}
+
+/* Of those that may go, the oldest of the address that has most of them. */
+static struct http_conn *choose_to_go(const struct http_server *s, bool is_idle)
+{
+    unsigned counts[ADDRESS_SLOTS] = { 0 }, most = 0;
+    struct http_conn *oldest = NULL;
+    for (const struct http_conn *c = s->conns; c; c = c->next)
+        if (may_go(c, is_idle) && ++counts[c->slot] > counts[most])
+            most = c->slot;
+    for (struct http_conn *c = s->conns; c; c = c->next) /* the newest is first */
+        if (may_go(c, is_idle) && c->slot == most)
+            oldest = c;
+    return oldest;
+}
+
+/* Makes room for a client. Clients that send half of a head and wait, or a request that needs no token and wait, so
+ * lock nobody out, however many connections one address has. */
 static void displace_oldest(struct http_server *s)
 {
-    struct http_conn *oldest = NULL;
-    for (struct http_conn *c = s->conns; c; c = c->next) /* the newest is first */
-        if (!c->is_known && !c->is_rejected && c->phase <= HTTP_PHASE_HEAD)
-            oldest = c;
-    if (oldest)
-        http_conn_drop(oldest, false);
+    struct http_conn *c = choose_to_go(s, false);
+    if (!c)
+        c = choose_to_go(s, true);
+    if (c)
+        http_conn_drop(c, false);
 }
 
 void http_server_give(struct http_server *s, int fd, const char *peer, const char *cert)

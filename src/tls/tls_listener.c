@@ -1,7 +1,8 @@
 /* Theory of operation. This process holds the key. A connection is in the queue of handshakes (oldest first), or handed
  * over to the server as the plain end of a tls_pump. Handshakes are the expensive part and unauthenticated clients can
  * start them, so at most SHAKES_PER_TURN steps run before other descriptors get their turn, and when MAX_SHAKING are in
- * progress the oldest one is dropped: slow clients lose, not new ones. The server's end of the control socket owns this
+ * progress, or a quarter of them by one address, the oldest of the address with most is dropped: who floods loses, not
+ * who is new. The server's end of the control socket owns this
  * process: when it closes, accepting stops and the remaining connections get LAST_MS. A failed handshake ends only its
  * connection. */
 #include "tls/tls_listener.h"
@@ -16,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "loop/loop.h"
@@ -45,7 +47,8 @@ struct conn {
     struct tls_wire_msg msg;
     enum stage stage;
     bool is_due;
-    int plain; /* while it waits to be sent */
+    unsigned slot; /* address_slot() of the peer */
+    int plain;     /* while it waits to be sent */
     int64_t deadline_ms;
 };
 
@@ -66,6 +69,7 @@ struct process {
     struct timer *tick;
     struct listener listeners[TLS_WIRE_PORTS];
     struct list lists[COPYING + 1];
+    unsigned shaking[ADDRESS_SLOTS]; /* by address */
     struct conn *due_first, *due_last;
     bool is_paused, is_retired, is_turn_due;
     int64_t last_ms; /* when the remaining connections are cut; 0: never */
@@ -86,6 +90,7 @@ static void list_remove(struct conn *c)
         li->last = c->prev;
     c->prev = c->next = NULL;
     li->count--;
+    c->process->shaking[c->slot] -= c->stage == SHAKING;
 }
 
 static void list_add(struct conn *c, enum stage stage)
@@ -99,6 +104,7 @@ static void list_add(struct conn *c, enum stage stage)
         li->first = c;
     li->last = c;
     li->count++;
+    c->process->shaking[c->slot] += stage == SHAKING;
 }
 
 static unsigned conn_count(const struct process *d)
@@ -144,6 +150,24 @@ static void conn_drop(struct conn *c)
 {
     (void)tls_pump_free(c->pump);
     conn_forget(c);
+}
+
+/* Drops the oldest handshake of this address. */
+static void drop_shaking(struct process *d, unsigned slot)
+{
+    struct conn *c = d->lists[SHAKING].first;
+    while (c && c->slot != slot)
+        c = c->next;
+    if (c)
+        conn_drop(c);
+}
+
+static unsigned busiest_slot(const struct process *d)
+{
+    unsigned most = 0;
+    for (unsigned i = 1; i < ADDRESS_SLOTS; i++)
+        most = d->shaking[i] > d->shaking[most] ? i : most;
+    return most;
 }
 
 /* --- listening --- */
@@ -256,8 +280,13 @@ static void conn_due(void *arg, struct tls_pump *p)
 static void conn_admit(struct process *d, unsigned port, int fd, const struct sockaddr_storage *addr)
 {
     static const struct tls_pump_events events = { .on_ready = conn_ready, .on_end = conn_end, .on_due = conn_due };
-    if (d->lists[SHAKING].count >= MAX_SHAKING)
-        conn_drop(d->lists[SHAKING].first);
+    struct address from = { 0 };
+    (void)address_of((const struct sockaddr *)addr, &from, NULL); /* else it is one of those without an address */
+    unsigned slot = address_slot(&from);
+    if (d->shaking[slot] >= MAX_SHAKING / 4)
+        drop_shaking(d, slot);
+    else if (d->lists[SHAKING].count >= MAX_SHAKING)
+        drop_shaking(d, busiest_slot(d));
     struct tls_pump *pump;
     if (conn_count(d) >= MAX_CONNS) {
         (void)close(fd);
@@ -266,7 +295,9 @@ static void conn_admit(struct process *d, unsigned port, int fd, const struct so
     if (tls_pump_new(d->loop, d->ctx, fd, NULL, &pump) < 0)
         return;
     struct conn *c = xzalloc(sizeof *c);
-    *c = (struct conn){ .process = d, .pump = pump, .plain = NO_FD, .deadline_ms = loop_now_ms(d->loop) + SHAKE_MS };
+    *c = (struct conn){
+        .process = d, .pump = pump, .slot = slot, .plain = NO_FD, .deadline_ms = loop_now_ms(d->loop) + SHAKE_MS
+    };
     c->msg.kind = TLS_WIRE_CONN;
     c->msg.port = (uint16_t)port;
     tls_wire_set_peer(&c->msg, addr);
@@ -286,8 +317,7 @@ static void accept_some(struct process *d, unsigned port)
         }
         int sys = errno;
         if (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == ENOBUFS) {
-            if (d->lists[SHAKING].first)
-                conn_drop(d->lists[SHAKING].first);
+            drop_shaking(d, busiest_slot(d));
             d->is_paused = true; /* the listener stays readable: without a pause this would spin */
             watch_listeners(d);
         }

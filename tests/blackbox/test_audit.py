@@ -69,9 +69,9 @@ def test_a_flood_of_one_tenant_hides_no_denial_of_another(server, client):
     loud, quiet = (client.ok("POST", "/tokens", {"name": name, "tenant": name}) for name in ("loud", "quiet"))
     with harness.Client(server.port, loud["secret"]) as user:
         for _ in range(700):
-            user.post("/ttl-sweep")
+            user.post("/admin/sweep")
     with harness.Client(server.port, quiet["secret"]) as user:
-        assert user.post("/ttl-sweep").status == 403
+        assert user.post("/admin/sweep").status == 403
     harness.wait_until(lambda: find(server, operation="lifecycle::ttl-sweep", token=quiet["id"]), "the line of the other tenant")
     assert 100 < len(find(server, operation="lifecycle::ttl-sweep", token=loud["id"])) < 550, "its share, and what came meanwhile"
 

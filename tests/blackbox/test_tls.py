@@ -262,6 +262,21 @@ def test_more_handshakes_than_fit(server, trust):
             sock.close()
 
 
+def test_an_address_has_a_share_of_the_handshakes(server, trust):
+    """A flood of one address closes its own oldest handshakes, and none of another address."""
+    open_ones = [socket.create_connection(("127.0.0.1", server.port), harness.DEADLINE_S, source_address=("127.0.0.2", 0))]
+    try:
+        for _ in range(300):
+            open_ones.append(socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S))
+        assert open_ones[1].recv(1) == b"", "the oldest handshake of the flood was not closed"
+        with trust.wrap_socket(open_ones[0], server_hostname="localhost") as tls:
+            tls.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert tls.recv(12) == b"HTTP/1.1 200"
+    finally:
+        for sock in open_ones:
+            sock.close()
+
+
 def test_big_uploads_and_downloads(client, box):
     data = random.Random(7).randbytes(9 * 1024 * 1024 + 12345)
     content = base64.b64encode(data).decode()

@@ -51,17 +51,24 @@ static inline void fixture_done(struct fixture *f)
     buf_done(&f->in);
 }
 
-static inline int fixture_connect(struct fixture *f)
+static inline int fixture_connect_from(struct fixture *f, const char *address)
 {
+    struct sockaddr_in from = { .sin_family = AF_INET };
     struct sockaddr_in in = { .sin_family = AF_INET,
                               .sin_port = htons(f->port),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof in) == 0);
+    CHECK(fd >= 0 && inet_pton(AF_INET, address, &from.sin_addr) == 1 &&
+          bind(fd, (struct sockaddr *)&from, sizeof from) == 0 && connect(fd, (struct sockaddr *)&in, sizeof in) == 0);
     int on = 1; /* else small writes wait for the server's delayed acknowledgement */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     buf_clear(&f->in);
     return fd;
+}
+
+static inline int fixture_connect(struct fixture *f)
+{
+    return fixture_connect_from(f, "127.0.0.1");
 }
 
 static inline void fixture_write(int fd, const char *data, size_t len)

@@ -266,11 +266,11 @@ TEST(a_slow_body_is_cut)
 TEST(connections_past_the_limit_are_told_and_closed)
 {
     begin();
-    int fds[3];
+    int fds[3]; /* with requests in progress, which do not make room */
     for (int i = 0; i < 3; i++) {
         fds[i] = fixture_connect(&fx);
-        fixture_say(fds[i], HEAD "\r\n");
-        CHECK(fixture_wait(&fx, fds[i], "fine"));
+        fixture_say(fds[i], "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+        CHECK(fixture_wait(&fx, fds[i], "100 Continue"));
     }
     CHECK_INT(http_server_connections(fx.server), 3);
     request_count = 0;
@@ -306,12 +306,37 @@ TEST(half_a_head_locks_nobody_out)
     buf_clear(&fx.in);
     fixture_say(known, HEAD "\r\n");
     CHECK(fixture_wait(&fx, known, "fine"));
-    request_count = 0;
-    check_refused("fifth", HEAD "\r\n", 503); /* all three are known now */
+    int fifth = fixture_connect(&fx); /* all three are known now: the oldest between two requests goes */
+    fixture_say(fifth, HEAD "\r\n");
+    CHECK(fixture_wait(&fx, fifth, "fine"));
+    CHECK(fixture_wait(&fx, known, NULL));
+    CHECK_INT(http_server_connections(fx.server), 3);
+    close(fifth);
     close(known);
     close(oldest);
     close(next);
     close(fourth);
+    fixture_done(&fx);
+}
+
+TEST(who_has_most_connections_loses_them_first)
+{
+    begin_with(60000, 60000, 60000);
+    int quiet = fixture_connect_from(&fx, "127.0.0.2"), loud[3];
+    fixture_say(quiet, "GET / HT"); /* the oldest of all */
+    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == 1);
+    for (unsigned i = 0; i < 3; i++) {
+        loud[i] = fixture_connect(&fx);
+        fixture_say(loud[i], "GET / HT");
+        LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == (i < 2 ? i + 2 : 3));
+    }
+    CHECK(fixture_wait(&fx, loud[0], NULL)); /* its own oldest made room */
+    fixture_say(quiet, &HEAD[8]);
+    fixture_say(quiet, "\r\n");
+    CHECK(fixture_wait(&fx, quiet, "fine"));
+    for (int i = 0; i < 3; i++)
+        close(loud[i]);
+    close(quiet);
     fixture_done(&fx);
 }
 
@@ -356,6 +381,7 @@ int main(void)
     RUN(a_slow_body_is_cut);
     RUN(connections_past_the_limit_are_told_and_closed);
     RUN(half_a_head_locks_nobody_out);
+    RUN(who_has_most_connections_loses_them_first);
     RUN(a_client_that_does_not_read_is_cut);
     RUN(running_out_of_descriptors_passes);
     return tap_done();
