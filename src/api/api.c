@@ -72,6 +72,12 @@ static bool serve_channel(void *arg, struct http_req *r)
     return channel_hub_serve(a->manager->channels, r);
 }
 
+static void quota_of(void *arg, const char *tenant, struct quota *ret)
+{
+    const struct api *a = arg;
+    keyring_quota(a->keys, tenant, ret);
+}
+
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
             struct err *err)
 {
@@ -88,6 +94,8 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     int64_t flight_mb = s->max_body_mb * FLIGHT_BODIES;
     a->in_flight = share_new((size_t)(flight_mb > FLIGHT_MIN_MB ? flight_mb : FLIGHT_MIN_MB) * MIB);
     a->http_share = share_new(API_HTTP_MAX);
+    m->quota_of = quota_of;
+    m->quota_arg = a;
     a->naming = map_new();
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->link_key = link_key_new(m->store);
@@ -109,6 +117,7 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
 struct api *api_free(struct api *a)
 {
     if (a) {
+        a->manager->quota_of = NULL;
         a->functions = fn_free(a->functions);
         a->mcp = mcp_entry_free(a->mcp);
         a->raw_proxy = raw_proxy_free(a->raw_proxy);

@@ -124,16 +124,12 @@ static bool asks_nothing(const struct keyring *k)
     return !*k->secret && k->file.n == 0 && !k->oidc && !k->certs && !k->is_exposed;
 }
 
-/* A tenant's quota binds its guests as it binds its tokens: of each kind the least that a good token of the tenant has.
- */
-static void bound_guest(const struct keyring *k, struct key *guest)
+void keyring_quota(const struct keyring *k, const char *tenant, struct quota *q)
 {
-    struct quota *q = &guest->caller->by.quota;
-    *q = guest->quota;
     for (struct map_iter it = map_iter(k->by_id); map_next(&it);) {
         const struct key *key = it.value;
         const struct quota *other = &key->caller->by.quota;
-        if (!key->was_good || !*key->caller->tenant || strcmp(key->caller->tenant, guest->caller->tenant) != 0)
+        if (!key->was_good || !*key->caller->tenant || strcmp(key->caller->tenant, tenant) != 0)
             continue;
         for (int kind = 0; kind < QUOTA_KINDS; kind++) {
             bool is_set = q->set & 1u << kind;
@@ -143,6 +139,13 @@ static void bound_guest(const struct keyring *k, struct key *guest)
             q->set |= 1u << kind;
         }
     }
+}
+
+/* A tenant's quota binds its guests as it binds its tokens. */
+static void bound_guest(const struct keyring *k, struct key *guest)
+{
+    guest->caller->by.quota = guest->quota;
+    keyring_quota(k, guest->caller->tenant, &guest->caller->by.quota);
 }
 
 static void take_file(struct keyring *k, struct token_file *f)

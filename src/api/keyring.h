@@ -56,6 +56,8 @@ const char *keyring_problem(const struct keyring *k); /* of the issuer's keys, f
 /* Nobody is asked for anything: there is neither a secret nor a token, revoked ones included, nor a way for guests, and
  * only this host reaches the server (or its operator wants it so). */
 bool keyring_is_open(struct keyring *k);
+/* Lowers q, of each kind, to the least that a good token of the tenant has. */
+void keyring_quota(const struct keyring *k, const char *tenant, struct quota *q);
 /* Whether keyring_check() would have to verify a signature: a JWT that it does not know yet. */
 bool keyring_must_verify(struct keyring *k, const char *token);
 /* token NULL: none was shown. 0 with a reference in *ret; ERR_UNAUTHORIZED (none, or a wrong JWT), ERR_FORBIDDEN (a

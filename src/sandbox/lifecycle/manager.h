@@ -80,6 +80,9 @@ struct manager {
     struct webhooks *webhooks;
     struct workers *workers;
     struct tenants *tenants;
+    /* Fills in the quota of a tenant, which binds what the server starts on its own; NULL: there is none. */
+    void (*quota_of)(void *arg, const char *tenant, struct quota *ret);
+    void *quota_arg;
     uint64_t last_box;   /* private: the last box_number */
     bool is_recovering;  /* drivers still search for boxes of the previous server */
     bool is_closing;     /* the server stops: sandboxes being created are not admitted */

@@ -643,6 +643,8 @@ void manager_start(struct sandbox *s, const struct tenant_by *by, manager_sandbo
     *w = (struct manager_waiter){ .s = sandbox_ref(s), .fn = fn, .arg = arg, .slot = slot };
     if (by)
         w->quota = by->quota;
+    else if (*s->tenant && s->manager->quota_of)
+        s->manager->quota_of(s->manager->quota_arg, s->tenant, &w->quota);
     *slot = w;
     while (*at)
         at = &(*at)->next;

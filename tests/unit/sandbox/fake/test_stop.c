@@ -441,6 +441,37 @@ TEST(restart_always_starts_what_died_with_growing_pauses)
     rig_close(&g);
 }
 
+static void one_memory(void *arg, const char *tenant, struct quota *ret)
+{
+    CHECK_STR(tenant, "acme");
+    ret->set = 1u << QUOTA_MEMORY_MB;
+    ret->max[QUOTA_MEMORY_MB] = (double)*(int64_t *)arg;
+}
+
+TEST(what_the_server_starts_counts_for_the_tenants_quota)
+{
+    struct rig g;
+    rig_open(&g);
+    const struct tenant_by by = { .tenant = "acme" };
+    struct sandbox *s = map_get(g.manager->sandboxes, rig_create_by(&g, &by, "{}").id);
+    struct sandbox *other = map_get(g.manager->sandboxes, rig_create_by(&g, &by, "{}").id);
+    int64_t most = s->config.memory_mb;
+    g.manager->quota_of = one_memory;
+    g.manager->quota_arg = &most;
+    set_policy(s, json_pack("{s:s}", "restart", "always"));
+    CHECK_INT(fake_kill_box(g.host, s->box_id, NULL), 0);
+    CHECK(rig_settle(&g));
+    virtual_advance(g.loop, LIMIT_MAX(RESTART_S) * 3000);
+    CHECK(rig_settle(&g));
+    CHECK_INT(s->status, SANDBOX_STOPPED); /* the other one has all the memory that the tenant may have */
+    rig_kill(&g, other);
+    virtual_advance(g.loop, LIMIT_MAX(RESTART_S) * 1000 + 1000);
+    CHECK(rig_settle(&g));
+    CHECK_INT(s->status, SANDBOX_RUNNING);
+    rig_kill(&g, s);
+    rig_close(&g);
+}
+
 int main(void)
 {
     RUN(keeps_files_and_record_and_starts_with_them);
@@ -457,5 +488,6 @@ int main(void)
     RUN(expiry_does_what_the_policy_says);
     RUN(a_policy_that_the_backend_cannot_do_is_refused);
     RUN(restart_always_starts_what_died_with_growing_pauses);
+    RUN(what_the_server_starts_counts_for_the_tenants_quota);
     return tap_done();
 }
