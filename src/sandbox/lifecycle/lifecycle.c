@@ -26,6 +26,7 @@
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/policy.h"
 #include "sandbox/lifecycle/pool.h"
+#include "sandbox/lifecycle/starts.h"
 #include "sandbox/net/egress.h"
 #include "sandbox/net/listening.h"
 #include "sandbox/observe/denied_calls.h"
@@ -313,6 +314,20 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     }
 }
 
+static void on_new_box(void *arg, struct box *box, int guest_fd, const struct err *err)
+{
+    struct creation *b = arg;
+    starts_done(b->s->manager->starts, b->s->tenant);
+    on_box_ready(b, box, guest_fd, err);
+}
+
+static void create_box(void *arg)
+{
+    struct creation *b = arg;
+    struct box_plan plan = lifecycle_box_plan(b->s);
+    b->s->runtime->ops->create(b->s->runtime, &plan, on_new_box, b);
+}
+
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
 {
     int r = limits_check_reserve(image_store_free_mb(m->images), m->settings, err);
@@ -532,8 +547,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
         !plan->image && s->runtime == m->runtime && !(image->tenant && *image->tenant); /* those of the server */
     if (is_pooled && pool_take(m->pool, s, on_box_ready, b))
         return;
-    struct box_plan box = lifecycle_box_plan(s);
-    s->runtime->ops->create(s->runtime, &box, on_box_ready, b);
+    starts_begin(m->starts, s->tenant, create_box, b);
 }
 
 /* A caller waits for the end of a teardown. */

@@ -198,6 +198,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     manager_add_runtime(m, rt);
     m->sandboxes = map_new();
     m->tenants = tenant_set_new();
+    m->starts = starts_new(starts_max());
     m->events = event_log_new(store);
     event_log_on_owner(m->events, owner_of, m);
     event_log_set_keep(m->events, s->max_events);
@@ -294,6 +295,7 @@ struct manager *manager_free(struct manager *m)
     snapshots_free(m->snapshots);
     map_free(m->sandboxes);
     tenant_set_free(m->tenants);
+    starts_free(m->starts);
     event_log_free(m->events);
     free_hooks(m->on_leave);
     free_hooks(m->on_enter);

@@ -80,6 +80,7 @@ struct manager {
     struct webhooks *webhooks;
     struct workers *workers;
     struct tenants *tenants;
+    struct starts *starts;
     /* Fills in the quota of a tenant, which binds what the server starts on its own; NULL: there is none. */
     void (*quota_of)(void *arg, const char *tenant, struct quota *ret);
     void *quota_arg;

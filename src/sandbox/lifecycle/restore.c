@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/strlist.h"
 #include "sandbox/lifecycle/lifecycle.h"
+#include "sandbox/lifecycle/starts.h"
 #include "sandbox/storage/capture.h"
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pins.h"
@@ -127,6 +128,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     struct restoring *r = arg;
     struct sandbox *s = r->s;
     struct err why = ERR_INIT;
+    starts_done(s->manager->starts, s->tenant);
     if (!box) {
         restore_finish(r, err);
         return;
@@ -180,6 +182,17 @@ static void fill_next(struct root *x, const struct snapshots_opened *snap)
     ident_new("sbx", x->box_id); /* the driver needs another name while both are there */
 }
 
+static void make_box(void *arg)
+{
+    struct restoring *r = arg;
+    struct box_plan plan = lifecycle_box_plan(r->s);
+    memcpy(plan.id, r->next.box_id, sizeof(plan.id));
+    plan.layers = (const char *const *)r->next.layers;
+    plan.n_layers = strlist_count(r->next.layers);
+    plan.is_host = r->next.is_host;
+    r->s->runtime->ops->create(r->s->runtime, &plan, on_box_ready, r);
+}
+
 static void on_opened(void *arg, const struct snapshots_opened *snap, const struct err *err)
 {
     struct restoring *r = arg;
@@ -196,12 +209,7 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
         restore_finish(r, &why);
         return;
     }
-    struct box_plan plan = lifecycle_box_plan(s);
-    memcpy(plan.id, r->next.box_id, sizeof(plan.id));
-    plan.layers = (const char *const *)r->next.layers;
-    plan.n_layers = strlist_count(r->next.layers);
-    plan.is_host = r->next.is_host;
-    s->runtime->ops->create(s->runtime, &plan, on_box_ready, r);
+    starts_begin(m->starts, s->tenant, make_box, r);
 }
 
 void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, manager_sandbox_fn *fn, void *arg)

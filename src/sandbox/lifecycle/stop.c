@@ -27,6 +27,7 @@
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/restart.h"
+#include "sandbox/lifecycle/starts.h"
 #include "sandbox/net/egress.h"
 #include "sandbox/storage/capture.h"
 #include "sandbox/storage/volumes.h"
@@ -541,6 +542,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
 {
     struct sandbox *s = arg;
     struct err why = ERR_INIT;
+    starts_done(s->manager->starts, s->tenant);
     if (!box && s->is_gone && s->kept)
         s->runtime->ops->discard(s->runtime, s->kept, NULL, NULL);
     free(STEAL(s->why)); /* of its former box */
@@ -568,6 +570,19 @@ static struct box_plan plan_kept(const struct sandbox *s)
         access(plan.layers[plan.n_layers - 1], F_OK) < 0)
         plan.n_layers--;
     return plan;
+}
+
+static void start_box(void *arg)
+{
+    struct sandbox *s = arg;
+    const char *const saved[] = { s->saved };
+    struct box_plan plan = plan_kept(s);
+    if (s->saved) {
+        plan.layers = saved;
+        plan.n_layers = 1;
+        plan.is_host = false;
+    }
+    s->runtime->ops->create(s->runtime, &plan, on_box_ready, s);
 }
 
 static void on_resumed(void *arg, struct sandbox *resumed, const struct err *err)
@@ -601,14 +616,7 @@ static void start_begin(struct sandbox *s, const struct quota *quota)
     }
     lifecycle_change_begin(sandbox_ref(s));
     s->is_starting = true; /* it takes no calls until it is complete */
-    const char *const saved[] = { s->saved };
-    struct box_plan plan = plan_kept(s);
-    if (s->saved) {
-        plan.layers = saved;
-        plan.n_layers = 1;
-        plan.is_host = false;
-    }
-    s->runtime->ops->create(s->runtime, &plan, on_box_ready, s);
+    starts_begin(s->manager->starts, s->tenant, start_box, s);
 }
 
 void manager_settled(struct sandbox *s)
