@@ -24,6 +24,7 @@
 #include "engine/worker.h"
 #include "http/client.h"
 #include "http/url.h"
+#include "loop/json_work.h"
 
 #define LINE_MAX_BYTES 8192
 #define URL_MAX_BYTES  8192
@@ -44,8 +45,16 @@ struct http_call {
     struct http_client *client;
     char owner[UUID_MAX], tenant[SHARE_TENANT_MAX]; /* of the function */
     struct buf body;
+    struct reply_text *reading; /* NULL: the response is not complete */
     char *closed_ports;
+    int status;
     bool has_head;
+};
+
+/* The body of a response while it is parsed, perhaps by a pool thread. */
+struct reply_text {
+    struct http_call *call; /* NULL: it was stopped */
+    struct buf body;
 };
 
 /* --- the URL --- */
@@ -209,6 +218,8 @@ static struct engine_call *call_end(struct http_call *h)
 {
     struct engine_call *c = h->call;
     LIST_REMOVE(h, link);
+    if (h->reading)
+        h->reading->call = NULL;
     buf_done(&h->body);
     free(h->closed_ports);
     free(h);
@@ -229,21 +240,19 @@ static void response_data(void *arg, struct http_client *client, const char *dat
     (void)buf_add(&h->body, data, len); /* the client's limit is the buffer's */
 }
 
-static void response_done(void *arg, struct http_client *client, const struct err *err)
+static void response_read(void *arg, json_t *doc, const struct err *err)
 {
-    struct http_call *h = arg;
-    JSON_OWNED body = NULL;
-    if (err) {
-        const char *code = err->code == ERR_FORBIDDEN ? "url_validation_failed"
-                           : h->has_head              ? "http_response_failed"
-                                                      : "http_request_failed";
-        engine_fail_text(call_end(h), code, err->msg);
+    struct reply_text *text = arg;
+    struct http_call *h = text->call;
+    JSON_OWNED body = doc;
+    (void)err;
+    bool is_empty = text->body.len == 0;
+    buf_done(&text->body);
+    free(text);
+    if (!h)
         return;
-    }
-    int status = http_client_status(client);
-    bool is_empty = h->body.len == 0;
-    if (json_read_input(buf_text(&h->body), h->body.len, &body, NULL) < 0)
-        body = NULL;
+    h->reading = NULL;
+    int status = h->status;
     struct engine_call *c = call_end(h);
     const json_t *error = json_get(body, "error");
     if (status >= 400 && json_is_object(error))
@@ -255,6 +264,25 @@ static void response_done(void *arg, struct http_client *client, const struct er
         engine_fail(c, "invalid_response", "the response is not JSON");
     else
         engine_ok(c, STEAL(body));
+}
+
+static void response_done(void *arg, struct http_client *client, const struct err *err)
+{
+    struct http_call *h = arg;
+    if (err) {
+        const char *code = err->code == ERR_FORBIDDEN ? "url_validation_failed"
+                           : h->has_head              ? "http_response_failed"
+                                                      : "http_request_failed";
+        engine_fail_text(call_end(h), code, err->msg);
+        return;
+    }
+    struct reply_text *text = xzalloc(sizeof(*text));
+    *text = (struct reply_text){ .call = h, .body = h->body };
+    h->body = (struct buf)BUF_INIT(0);
+    h->client = NULL;
+    h->status = http_client_status(client);
+    h->reading = text;
+    json_work_read(h->call->engine->loop, buf_text(&text->body), text->body.len, response_read, text);
 }
 
 /* --- the request --- */

@@ -137,7 +137,8 @@ def test_secrets(workers, target):
 
 
 @pytest.mark.parametrize("answer, result", [((200, None), "absent"), ((201, {"a": [1]}), {"a": [1]}), ((200, 5), 5), ((302, None), "absent"),
-                                            ((302, {"moved": 1}), {"moved": 1}), ((307, b"<html>"), "absent")])
+                                            ((302, {"moved": 1}), {"moved": 1}), ((307, b"<html>"), "absent"),
+                                            ((200, ["long" * 250] * 2000), ["long" * 250] * 2000)])
 def test_responses(workers, target, answer, result):
     owner, caller = workers
     owner.register("h::r", invocation={"url": target.url})
