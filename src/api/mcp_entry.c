@@ -159,7 +159,8 @@ static bool serve(void *arg, struct http_req *r)
     struct admission from = { .http = r, .operation = "mcp::connect" };
     if (admission_check(d->api, &from, &who, &err) == 0) {
         struct arrival arrived = { .who = who, .peer = http_req_peer(r) };
-        mcp_http_serve(d->http, r, &(struct mcp_http_from){ .owner = who->id, .caller = &arrived });
+        mcp_http_serve(d->http, r,
+                       &(struct mcp_http_from){ .owner = who->id, .tenant = who->tenant, .caller = &arrived });
     } else {
         admission_refuse(r, &err);
     }

@@ -10,6 +10,7 @@
 
 #include "api/version.h"
 #include "base/alloc.h"
+#include "base/share.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/observe/denied_calls.h"
 #include "sandbox/observe/sandbox_usage.h"
@@ -247,12 +248,21 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     };
     struct looked_at seen[PROMETHEUS_BOXES_MAX];
     size_t n = 0;
+    struct share *all = share_new(PROMETHEUS_BOXES_MAX), *shown = share_new(PROMETHEUS_BOXES_MAX);
+    for (struct map_iter it = map_iter(p->m->sandboxes); map_next(&it);)
+        share_add(all, ((const struct sandbox *)it.value)->tenant, 1);
+    size_t level = share_level(all) ? share_level(all) : 1; /* so many of each tenant */
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
         struct sandbox *s = it.value;
+        if (share_held(shown, s->tenant) >= level)
+            continue;
+        share_add(shown, s->tenant, 1);
         seen[n] = (struct looked_at){ .id = s->id, .config = &s->config };
         if (s->box && sandbox_usage_get(s, &seen[n].st, NULL) == 0)
             n++;
     }
+    share_free(all);
+    share_free(shown);
     for (int which = 0; which < BOX_SERIES && n > 0; which++) {
         head(out, rows[which].name, rows[which].type, rows[which].help);
         for (size_t i = 0; i < n; i++)

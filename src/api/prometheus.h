@@ -8,8 +8,9 @@
 #include "sandbox/lifecycle/manager.h"
 #include "spec/spec.h"
 
-#define PROMETHEUS_TYPE      "text/plain; version=0.0.4; charset=utf-8"
-#define PROMETHEUS_BOXES_MAX 200 /* sandboxes with series of their own: each costs a look into its control group */
+#define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define PROMETHEUS_BOXES_MAX \
+    200 /* sandboxes with series of their own, shared between tenants: each costs a look into its control group */
 
 struct prometheus;
 

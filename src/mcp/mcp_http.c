@@ -35,7 +35,7 @@
 
 struct session {
     struct mcp_http *http;
-    char id[IDENT_MAX], *owner; /* id "": for one message only, not in the map */
+    char id[IDENT_MAX], *owner, *tenant; /* id "": for one message only, not in the map */
     struct mcp_session *core;
     struct mcp_backend *back;
     struct http_req *stream; /* of GET, or NULL */
@@ -143,6 +143,7 @@ static void session_free(struct session *s)
     }
     h->host.close(h->host.arg, s->back);
     free(s->owner);
+    free(s->tenant);
     free(s);
 }
 
@@ -151,14 +152,14 @@ static bool is_idle(const struct session *s)
     return mcp_session_running(s->core) == 0 && !s->stream;
 }
 
-/* The idle session that was used the longest time ago; of one owner, or of all (owner NULL). */
-static struct session *oldest_idle(const struct mcp_http *h, const char *owner, size_t *ret_count)
+/* The idle session that was used the longest time ago, of one owner and tenant (NULL: of all). */
+static struct session *oldest_idle(const struct mcp_http *h, const char *owner, const char *tenant, size_t *ret_count)
 {
     struct session *oldest = NULL;
     *ret_count = 0;
     for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
         struct session *s = it.value;
-        if (owner && strcmp(s->owner, owner) != 0)
+        if ((owner && strcmp(s->owner, owner) != 0) || (tenant && strcmp(s->tenant, tenant) != 0))
             continue;
         (*ret_count)++;
         if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
@@ -168,21 +169,25 @@ static struct session *oldest_idle(const struct mcp_http *h, const char *owner, 
 }
 
 /* False: all sessions are in use. */
-static bool make_room(struct mcp_http *h, const char *owner)
+static bool make_room(struct mcp_http *h, const struct mcp_http_from *from)
 {
-    size_t count;
-    struct session *s = oldest_idle(h, owner, &count);
-    if (count >= MCP_HTTP_OWNER_MAX) {
+    const struct {
+        const char *owner, *tenant;
+        size_t max;
+    } bounds[] = { { from->owner, NULL, MCP_HTTP_OWNER_MAX },
+                   { NULL, *from->tenant ? from->tenant : NULL,
+                     *from->tenant ? MCP_HTTP_TENANT_MAX : MCP_HTTP_SESSIONS_MAX },
+                   { NULL, NULL, MCP_HTTP_SESSIONS_MAX } };
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        size_t count;
+        struct session *s = oldest_idle(h, bounds[i].owner, bounds[i].tenant, &count);
+        if (count < bounds[i].max)
+            continue;
         if (!s)
             return false;
         session_free(s);
     }
-    s = oldest_idle(h, NULL, &count);
-    if (count < MCP_HTTP_SESSIONS_MAX)
-        return true;
-    if (s)
-        session_free(s);
-    return s != NULL;
+    return true;
 }
 
 /* A notification that belongs to no request goes to the session's stream; without one, or with one that its client does
@@ -210,6 +215,7 @@ static struct session *session_new(struct mcp_http *h, const struct http_req *r,
     struct session *s = xzalloc(sizeof(*s));
     s->http = h;
     s->owner = xstrdup(from->owner);
+    s->tenant = xstrdup(from->tenant);
     s->back = h->host.open(h->host.arg, from->caller);
     s->core = mcp_session_new(h->loop, s->back);
     s->used_ms = loop_now_ms(h->loop);
@@ -457,7 +463,7 @@ static struct session *session_for(struct mcp_http *h, struct http_req *r, const
     }
     if (!mcp_session_is_request(message, "initialize"))
         return find_session(h, r, from->owner);
-    if (!make_room(h, from->owner)) {
+    if (!make_room(h, from)) {
         refuse(r, 503, MCP_SESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
         return NULL;
     }

@@ -12,6 +12,7 @@
 
 #define MCP_HTTP_SESSIONS_MAX 1000
 #define MCP_HTTP_OWNER_MAX    100     /* sessions of one caller */
+#define MCP_HTTP_TENANT_MAX   250     /* of all callers of one tenant */
 #define MCP_HTTP_IDLE_MS      1800000 /* a session without a request or stream for so long is removed */
 #define MCP_HTTP_PING_MS      15000   /* between signs of life on a stream */
 
@@ -26,8 +27,9 @@ struct mcp_http *mcp_http_new(struct loop *l, const struct mcp_http_host *host);
 struct mcp_http *mcp_http_free(struct mcp_http *h);
 DEFINE_CLEANUP(struct mcp_http *, mcp_http_free)
 struct mcp_http_from {
-    const char *owner; /* whose sessions it may use and begin */
-    void *caller;      /* for open() */
+    const char *owner;  /* whose sessions it may use and begin */
+    const char *tenant; /* whose share of the sessions it uses; "": the operator's */
+    void *caller;       /* for open() */
 };
 /* Answers a request, now or later. ?tools=… in its address chooses tools. */
 void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_http_from *from);

@@ -77,6 +77,28 @@ def names_of(form, data):
         return sorted(m.name for m in tar if m.name != ".")
 
 
+def test_a_tenant_has_a_share_of_the_conversions():
+    with harness.Server(env={"III_AUTH_TOKEN": "root"}, token="root") as server:
+        admin, boxes, held = server.client(), {}, []
+        for name in ("loud", "quiet"):
+            caller = server.client(admin.ok("POST", "/tokens", {"name": name, "tenant": name})["secret"])
+            boxes[name] = caller, "/sandboxes/" + caller.ok("POST", "/sandboxes", {"image": "python", "memory": 128})["id"] + "/files/content?format=tar.gz&path="
+        put = lambda name: boxes[name][0].call("PUT", boxes[name][1] + "/workspace/x", packed("tar.gz"), {"Content-Type": "application/gzip"})
+        caller, path = boxes["loud"]
+        try:
+            for i in range(4):
+                held.append(socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S))
+                held[-1].sendall(f"PUT /sandbox{path}/workspace/{i} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {caller.token}\r\n"
+                                 "Content-Type: application/gzip\r\nContent-Length: 100000\r\n\r\n".encode() + packed("tar.gz")[:10])
+            reply = harness.wait_until(lambda: (r := put("loud")).status == 503 and r, "a conversion over the tenant's share")
+            assert "4 of one tenant" in reply.error
+            assert put("quiet").status == 200
+        finally:
+            for sock in held:
+                sock.close()
+        harness.wait_until(lambda: put("loud").status == 200, "room after the others left")
+
+
 # --- there and back ---
 
 @pytest.mark.parametrize("form", TYPES)

@@ -34,6 +34,18 @@ def test_two_hundred_sandboxes_come_answer_and_go(server, client):
     assert client.ok("GET", "/metrics")["activeSandboxes"] == 0
 
 
+def test_series_of_sandboxes_are_shared_between_tenants():
+    with harness.Server(env={**FAKE, "III_MAX_SANDBOXES": "300", "III_AUTH_TOKEN": "root"}, token="root") as server:
+        admin = server.client()
+        loud, quiet = (server.client(admin.ok("POST", "/tokens", {"name": n, "tenant": n})["secret"]) for n in ("loud", "quiet"))
+        for i in range(205):
+            loud.create(name=f"load-{i}")
+        own = quiet.create()["id"]
+        page = harness.Client(server.port, "root", prefix="").get("/metrics").body.decode()
+        assert f'iii_sandbox_cpu_limit{{sandbox_id="{own}"}}' in page
+        assert page.count("iii_sandbox_cpu_limit{") == 200
+
+
 def test_files_are_kept_in_memory_and_nothing_else_is_faked(client, new_sandbox):
     sid = new_sandbox()["id"]
     client.ok("POST", f"/sandboxes/{sid}/files/write", {"path": "a.txt", "content": "kept"})

@@ -469,6 +469,21 @@ def test_sessions_are_bounded(server, client):
     client.ok("DELETE", f"/tokens/{token['id']}")
 
 
+def test_a_tenant_has_a_share_of_the_sessions(server, client):
+    tokens, sessions = [user(client, f"of-many-{i}", tenant="of-many") for i in range(3)], []
+    for i in range(251):
+        mcp = Http(server, token=tokens[i // 90]["secret"])
+        mcp.post(HELLO)
+        sessions.append(mcp)
+        mcp.client.close()
+    assert sessions[0].post(request("ping"))[0] == 404, "the one of the tenant that was idle for the longest time went"
+    assert sessions[1].post(request("ping"))[0] == 200 and sessions[-1].post(request("ping"))[0] == 200
+    for mcp in sessions:
+        mcp.client.close()
+    for token in tokens:
+        client.ok("DELETE", f"/tokens/{token['id']}")
+
+
 def test_a_session_ends_with_its_token(server, client):
     token = user(client, "short", tenant="short")
     mcp = Http(server, token=token["secret"])

@@ -16,6 +16,7 @@
 #include "archive/archive_tool.h"
 #include "base/alloc.h"
 #include "base/list.h"
+#include "base/share.h"
 #include "loop/helper.h"
 
 #define PACKETS_A_TURN 8 /* others have their turn, too */
@@ -26,13 +27,15 @@ struct converter {
     struct helper helper;
     struct converter_events ev;
     void *arg;
+    char *tenant;
     bool is_over, is_held, is_short, is_end_due;
 };
 
 struct converters {
     struct loop *loop;
     struct keeper *keeper;
-    unsigned job, n;
+    unsigned job;
+    struct share *running;
     struct converter *list;
     uint8_t packet[1 + ARCHIVE_TOOL_PIECE];
 };
@@ -41,6 +44,7 @@ struct converters *converters_new(struct loop *l, struct keeper *keeper, unsigne
 {
     struct converters *all = xzalloc(sizeof(*all));
     *all = (struct converters){ .loop = l, .keeper = keeper, .job = job };
+    all->running = share_new(CONVERTERS_MAX);
     return all;
 }
 
@@ -48,7 +52,8 @@ static void converter_free(struct converter *c)
 {
     helper_stop(&c->helper, 0);
     LIST_TAKE(c->all->list, c);
-    c->all->n--;
+    share_give(c->all->running, c->tenant, 1);
+    free(c->tenant);
     free(c);
 }
 
@@ -58,6 +63,7 @@ struct converters *converters_free(struct converters *all)
         return NULL;
     while (all->list)
         converter_free(all->list);
+    share_free(all->running);
     free(all);
     return NULL;
 }
@@ -147,20 +153,23 @@ static enum archive_format format_of(const char *name)
     return strcmp(name, "tar.gz") == 0 ? ARCHIVE_GZIP : strcmp(name, "tar.zst") == 0 ? ARCHIVE_ZSTD : ARCHIVE_ZIP;
 }
 
-int converter_start(struct converters *all, const char *format, bool is_packing, const struct converter_events *ev,
-                    void *arg, struct converter **ret, struct err *err)
+int converter_start(struct converters *all, const char *tenant, const char *format, bool is_packing,
+                    const struct converter_events *ev, void *arg, struct converter **ret, struct err *err)
 {
     const struct archive_tool_order order = { .format = format_of(format), .is_packing = is_packing };
     if (!all->keeper)
         return err_set(err, ERR_UNSUPPORTED, 0, "this server cannot start the process that converts archives: use tar");
-    if (all->n >= CONVERTERS_MAX)
-        return err_set(err, ERR_CAPACITY, 0,
-                       "limit of %d concurrent conversions of archives reached: try again, or use tar", CONVERTERS_MAX);
+    if (!share_has_room(all->running, "", 1) || !share_has_room(all->running, tenant, 1))
+        return err_set(
+            err, ERR_CAPACITY, 0,
+            "limit of %d concurrent conversions of archives, or %d of one tenant, reached: try again, or use tar",
+            CONVERTERS_MAX, CONVERTERS_MAX / SHARE_PARTS);
     struct converter *c = xzalloc(sizeof(*c));
     *c = (struct converter){ .all = all, .helper = HELPER_INIT(all->keeper, all->job), .ev = *ev, .arg = arg };
     c->helper.is_blocking = true;
+    c->tenant = xstrdup(tenant);
     LIST_APPEND(all->list, c);
-    all->n++;
+    share_add(all->running, tenant, 1);
     int r = helper_start(&c->helper, "the archive tool", err);
     if (r == 0)
         r = helper_watch(&c->helper, all->loop, on_message, on_exit_of, c, err);

@@ -9,7 +9,7 @@
 #include "loop/loop.h"
 #include "os/keeper.h"
 
-#define CONVERTERS_MAX 16 /* at the same time */
+#define CONVERTERS_MAX 16 /* at the same time, a quarter of them for one tenant */
 
 struct converters; /* of one server */
 struct converter;  /* one conversion */
@@ -26,8 +26,8 @@ struct converter_events {
 };
 
 /* format: "tar.gz", "tar.zst" or "zip". is_packing: from tar, else to tar. ERR_CAPACITY: too many at the same time. */
-int converter_start(struct converters *all, const char *format, bool is_packing, const struct converter_events *ev,
-                    void *arg, struct converter **ret, struct err *err);
+int converter_start(struct converters *all, const char *tenant, const char *format, bool is_packing,
+                    const struct converter_events *ev, void *arg, struct converter **ret, struct err *err);
 size_t converter_send(struct converter *c, const char *data, size_t len); /* taken bytes */
 void converter_end(struct converter *c);                                  /* no more input */
 void converter_hold(struct converter *c, bool is_held);                   /* pauses its output */
