@@ -70,7 +70,7 @@ def test_the_version_is_a_label(server, client):
 
 def test_the_json_route_stays_what_it_was(client):
     assert set(client.ok("GET", "/metrics")) == {"activeSandboxes", "totalCreated", "totalKilled", "totalExpired", "uptimeSeconds",
-                                                    "backends"}
+                                                    "backends", "statuses"}
 
 
 def test_calls_are_counted_by_operation_and_status(server, client, new_sandbox):
