@@ -19,6 +19,7 @@ type SandboxManagers struct {
 	Processes   *ProcessManager
 	Proxy       *ProxyManager
 	Queue       *QueueManager
+	Service     *ServiceManager
 	Streams     *StreamManager
 	Terminal    *TerminalManager
 }
@@ -38,6 +39,7 @@ func newSandboxManagers(api *API, id string) SandboxManagers {
 		Processes:   &ProcessManager{api, id},
 		Proxy:       &ProxyManager{api, id},
 		Queue:       &QueueManager{api, id},
+		Service:     &ServiceManager{api, id},
 		Streams:     &StreamManager{api, id},
 		Terminal:    &TerminalManager{api, id},
 	}
@@ -611,6 +613,51 @@ func (m *QueueManager) Retry(ctx context.Context, jobID string) (*QueueJobInfo, 
 // DLQ: Dead letters: commands that finally failed.
 func (m *QueueManager) DLQ(ctx context.Context, options *QueueDLQOptions) (*QueueJobPage, error) {
 	return m.api.QueueDLQ(ctx, options)
+}
+
+// ServiceManager: Services: commands of the sandbox's configuration that its agent keeps running.
+type ServiceManager struct {
+	api *API
+	id  string
+}
+
+// List: Services of a sandbox and their states.
+func (m *ServiceManager) List(ctx context.Context, options *ServiceListOptions) ([]Service, error) {
+	reply, err := m.api.ServiceList(ctx, m.id, options)
+	if err != nil {
+		return nil, err
+	}
+	return reply.Services, nil
+}
+
+// Start: Start a service that does not run.
+func (m *ServiceManager) Start(ctx context.Context, name string) (*Service, error) {
+	return m.api.ServiceStart(ctx, m.id, name)
+}
+
+// Stop: Stop a service; a request starts it, or the next start of its sandbox.
+func (m *ServiceManager) Stop(ctx context.Context, name string) (*Service, error) {
+	return m.api.ServiceStop(ctx, m.id, name)
+}
+
+// Restart: Stop a service and start it again, with the environment that the sandbox has now.
+func (m *ServiceManager) Restart(ctx context.Context, name string) (*Service, error) {
+	return m.api.ServiceRestart(ctx, m.id, name)
+}
+
+// Logs: Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream.
+func (m *ServiceManager) Logs(ctx context.Context, name string, options *ServiceLogsOptions) (*ServiceOutput, error) {
+	return m.api.ServiceLogs(ctx, m.id, name, options)
+}
+
+// Follow: Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream.
+func (m *ServiceManager) Follow(ctx context.Context, name string, options *ServiceLogsOptions) (*Stream[ServiceOutputEvent], error) {
+	given := ServiceLogsOptions{}
+	if options != nil {
+		given = *options
+	}
+	given.Follow = true
+	return m.api.ServiceLogsEvents(ctx, m.id, name, &given)
 }
 
 // StreamManager: What a sandbox prints and uses, as it happens.

@@ -62,6 +62,11 @@ var Operations = []string{
 	"proc_list",
 	"proc_top",
 	"proc_kill",
+	"service_list",
+	"service_start",
+	"service_stop",
+	"service_restart",
+	"service_logs",
 	"git_clone",
 	"git_status",
 	"git_commit",
@@ -629,6 +634,49 @@ func (a *API) ProcKill(ctx context.Context, id string, pid int64, options *ProcK
 	c.set("pid", pid)
 	c.setAll(options)
 	return ask[*ProcessKilled](ctx, a.client, c)
+}
+
+// ServiceList: Services of a sandbox and their states.
+func (a *API) ServiceList(ctx context.Context, id string, options *ServiceListOptions) (*ServiceList, error) {
+	c := newCall("GET", "/sandbox/sandboxes/{id}/services", id)
+	c.safe = true
+	c.long = true
+	c.setAll(options)
+	return ask[*ServiceList](ctx, a.client, c)
+}
+
+// ServiceStart: Start a service that does not run.
+func (a *API) ServiceStart(ctx context.Context, id string, name string) (*Service, error) {
+	c := newCall("POST", "/sandbox/sandboxes/{id}/services/{name}/start", id, name)
+	return ask[*Service](ctx, a.client, c)
+}
+
+// ServiceStop: Stop a service; a request starts it, or the next start of its sandbox.
+func (a *API) ServiceStop(ctx context.Context, id string, name string) (*Service, error) {
+	c := newCall("POST", "/sandbox/sandboxes/{id}/services/{name}/stop", id, name)
+	return ask[*Service](ctx, a.client, c)
+}
+
+// ServiceRestart: Stop a service and start it again, with the environment that the sandbox has now.
+func (a *API) ServiceRestart(ctx context.Context, id string, name string) (*Service, error) {
+	c := newCall("POST", "/sandbox/sandboxes/{id}/services/{name}/restart", id, name)
+	return ask[*Service](ctx, a.client, c)
+}
+
+// ServiceLogs: Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream.
+func (a *API) ServiceLogs(ctx context.Context, id string, name string, options *ServiceLogsOptions) (*ServiceOutput, error) {
+	c := newCall("GET", "/sandbox/sandboxes/{id}/services/{name}/logs", id, name)
+	c.safe = true
+	c.setAll(options)
+	return ask[*ServiceOutput](ctx, a.client, c)
+}
+
+// ServiceLogsEvents: Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream.
+func (a *API) ServiceLogsEvents(ctx context.Context, id string, name string, options *ServiceLogsOptions) (*Stream[ServiceOutputEvent], error) {
+	c := newCall("GET", "/sandbox/sandboxes/{id}/services/{name}/logs", id, name)
+	c.safe = true
+	c.setAll(options)
+	return listen[ServiceOutputEvent](ctx, a.client, c)
 }
 
 // GitClone: Clone a repository.

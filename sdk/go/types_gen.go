@@ -42,6 +42,75 @@ type FileContent struct {
 	Warnings []string `json:"warnings"`
 }
 
+// ServiceReady: What shows that a service is ready.
+type ServiceReady struct {
+	Port       *int64  `json:"port,omitempty"`
+	HTTP       string  `json:"http,omitempty"`
+	Command    Command `json:"command,omitempty"`
+	IntervalMs *int64  `json:"intervalMs,omitempty"`
+	Timeout    *int64  `json:"timeout,omitempty"`
+}
+
+// ServiceConfig: A command that is kept running.
+type ServiceConfig struct {
+	Name    string            `json:"name"`
+	Command Command           `json:"command"`
+	Env     map[string]string `json:"env"`
+	User    string            `json:"user,omitempty"`
+	Cwd     string            `json:"cwd,omitempty"`
+	Ready   *ServiceReady     `json:"ready,omitempty"`
+	// One of: always, on-failure, no
+	Restart     string   `json:"restart,omitempty"`
+	MaxRestarts *int64   `json:"maxRestarts,omitempty"`
+	BackoffMs   *int64   `json:"backoffMs,omitempty"`
+	StopTimeout *int64   `json:"stopTimeout,omitempty"`
+	DependsOn   []string `json:"dependsOn"`
+}
+
+// Service: A service. state: waiting for those that it depends on, starting until it is ready, restarting while a pause lasts after its exit, exited with code 0 and not restarted, failed for good; since: of that state, milliseconds since the epoch; restarts: automatic ones; exitCode: of its last process.
+type Service struct {
+	Name string `json:"name"`
+	// One of: unknown, waiting, starting, running, restarting, stopping, stopped, exited, failed
+	State    string `json:"state"`
+	PID      *int64 `json:"pid,omitempty"`
+	Restarts int64  `json:"restarts"`
+	Since    int64  `json:"since"`
+	ExitCode *int64 `json:"exitCode,omitempty"`
+	Error    string `json:"error,omitempty"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// ServiceList: Services in the order of the configuration.
+type ServiceList struct {
+	Services []Service `json:"services"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// ServiceOutput: Output from the requested offset, and the next offset in bytes.
+type ServiceOutput struct {
+	Output  string `json:"output"`
+	Offset  int64  `json:"offset"`
+	Running bool   `json:"running"`
+	// One of: utf8, base64
+	Encoding string `json:"encoding"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// ServiceOutputEvent: A piece of output and the offset after it; the last event is end: the sandbox has stopped.
+type ServiceOutputEvent struct {
+	// One of: output, end, error
+	Type      string `json:"type"`
+	Data      string `json:"data,omitempty"`
+	Offset    *int64 `json:"offset,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Code      string `json:"code,omitempty"`
+	Timestamp int64  `json:"timestamp"`
+	Tenant    string `json:"tenant,omitempty"`
+}
+
 // SshKey: A public key that may log in by SSH, with the rights of the token that added it.
 type SshKey struct {
 	ID          string `json:"id"`
@@ -178,7 +247,8 @@ type SandboxConfig struct {
 	Restart    string `json:"restart,omitempty"`
 	AutoResume bool   `json:"autoResume,omitempty"`
 	// One of: default, strict
-	Seccomp string `json:"seccomp,omitempty"`
+	Seccomp  string          `json:"seccomp,omitempty"`
+	Services []ServiceConfig `json:"services"`
 }
 
 // SandboxInfo: One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec. stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did) or lost (its processes were gone when the server started: a reboot); error: what was found then.
@@ -204,6 +274,7 @@ type SandboxInfo struct {
 	StoppedAt     *int64            `json:"stoppedAt,omitempty"`
 	StopReason    string            `json:"stopReason,omitempty"`
 	Error         string            `json:"error,omitempty"`
+	Services      []Service         `json:"services"`
 	// Fields of the request that were ignored or changed, and why
 	Warnings []string `json:"warnings"`
 }
@@ -1302,12 +1373,92 @@ type TokenList struct {
 	Warnings []string `json:"warnings"`
 }
 
+// SandboxCreateServiceReady: What shows that it is ready: port, port and http, or command; default: that it was started.
+type SandboxCreateServiceReady struct {
+	// Port inside the sandbox that must accept TCP connections
+	Port *int64 `json:"port,omitempty"`
+	// Path at that port that must answer GET with a status from 200 to 399
+	HTTP string `json:"http,omitempty"`
+	// Instead of a port: shell command, or an array that is run without a shell, that must exit with 0
+	Command Command `json:"command,omitempty"`
+	// Longest time between two checks, milliseconds
+	IntervalMs *int64 `json:"intervalMs,omitempty"`
+	// Time until it must be ready, seconds; then it is killed
+	Timeout *int64 `json:"timeout,omitempty"`
+}
+
+// SandboxCreateService: part of a request.
+type SandboxCreateService struct {
+	// Name: letters, digits, - and _
+	Name string `json:"name"`
+	// Shell command, or an array that is run without a shell; it stays in the foreground
+	Command Command `json:"command"`
+	// Variables added to the sandbox's own
+	Env map[string]string `json:"env,omitempty"`
+	// User inside the sandbox, as for a command; default: the image's
+	User string `json:"user,omitempty"`
+	// Absolute working folder inside the sandbox; default: the sandbox's workdir
+	Cwd string `json:"cwd,omitempty"`
+	// What shows that it is ready: port, port and http, or command; default: that it was started
+	Ready *SandboxCreateServiceReady `json:"ready,omitempty"`
+	// When it is restarted after it exited: always, on-failure, no
+	Restart string `json:"restart,omitempty"`
+	// Restarts in a row, without a run of 10 s between them, before it has failed
+	MaxRestarts *int64 `json:"maxRestarts,omitempty"`
+	// Pause before the first of them, milliseconds; it doubles up to 60000
+	BackoffMs *int64 `json:"backoffMs,omitempty"`
+	// Time to exit after SIGTERM, seconds; then it is killed
+	StopTimeout *int64 `json:"stopTimeout,omitempty"`
+	// Names of services that must be ready before it starts
+	DependsOn []string `json:"dependsOn,omitempty"`
+}
+
 // FsMoveMove: part of a request.
 type FsMoveMove struct {
 	// Path to move
 	From string `json:"from"`
 	// New path
 	To string `json:"to"`
+}
+
+// TemplateCreateConfigServiceReady: What shows that it is ready: port, port and http, or command; default: that it was started.
+type TemplateCreateConfigServiceReady struct {
+	// Port inside the sandbox that must accept TCP connections
+	Port *int64 `json:"port,omitempty"`
+	// Path at that port that must answer GET with a status from 200 to 399
+	HTTP string `json:"http,omitempty"`
+	// Instead of a port: shell command, or an array that is run without a shell, that must exit with 0
+	Command Command `json:"command,omitempty"`
+	// Longest time between two checks, milliseconds
+	IntervalMs *int64 `json:"intervalMs,omitempty"`
+	// Time until it must be ready, seconds; then it is killed
+	Timeout *int64 `json:"timeout,omitempty"`
+}
+
+// TemplateCreateConfigService: part of a request.
+type TemplateCreateConfigService struct {
+	// Name: letters, digits, - and _
+	Name string `json:"name"`
+	// Shell command, or an array that is run without a shell; it stays in the foreground
+	Command Command `json:"command"`
+	// Variables added to the sandbox's own
+	Env map[string]string `json:"env,omitempty"`
+	// User inside the sandbox, as for a command; default: the image's
+	User string `json:"user,omitempty"`
+	// Absolute working folder inside the sandbox; default: the sandbox's workdir
+	Cwd string `json:"cwd,omitempty"`
+	// What shows that it is ready: port, port and http, or command; default: that it was started
+	Ready *TemplateCreateConfigServiceReady `json:"ready,omitempty"`
+	// When it is restarted after it exited: always, on-failure, no
+	Restart string `json:"restart,omitempty"`
+	// Restarts in a row, without a run of 10 s between them, before it has failed
+	MaxRestarts *int64 `json:"maxRestarts,omitempty"`
+	// Pause before the first of them, milliseconds; it doubles up to 60000
+	BackoffMs *int64 `json:"backoffMs,omitempty"`
+	// Time to exit after SIGTERM, seconds; then it is killed
+	StopTimeout *int64 `json:"stopTimeout,omitempty"`
+	// Names of services that must be ready before it starts
+	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
 // TemplateCreateConfig: Configuration of sandboxes made from it; image is required in it.
@@ -1354,6 +1505,8 @@ type TemplateCreateConfig struct {
 	Workdir string `json:"workdir,omitempty"`
 	// Strings stored with the sandbox
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// Commands that are kept running; default: none
+	Services []TemplateCreateConfigService `json:"services,omitempty"`
 	// Command of the main process
 	Entrypoint []string `json:"entrypoint,omitempty"`
 }
@@ -1414,6 +1567,8 @@ type SandboxCreateOptions struct {
 	Workdir string `json:"workdir,omitempty"`
 	// Strings stored with the sandbox
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// Commands that are kept running; default: none
+	Services []SandboxCreateService `json:"services,omitempty"`
 	// Command of the main process
 	Entrypoint []string `json:"entrypoint,omitempty"`
 	// Isolation backend, one that III_BACKENDS allows; default: III_ISOLATION_BACKEND
@@ -1706,6 +1861,22 @@ type FsSignOptions struct {
 type ProcKillOptions struct {
 	// Signal, without SIG: TERM, KILL, INT, HUP, USR1, USR2, STOP, CONT
 	Signal string `json:"signal,omitempty"`
+}
+
+// ServiceListOptions: optional fields of [API.ServiceList].
+type ServiceListOptions struct {
+	// Answer when none is about to start, to be ready or to stop, or after so many seconds
+	Wait *int64 `json:"wait,omitempty" in:"query"`
+}
+
+// ServiceLogsOptions: optional fields of [API.ServiceLogs].
+type ServiceLogsOptions struct {
+	// Byte offset to read from
+	Offset *int64 `json:"offset,omitempty" in:"query"`
+	// Stream events until the sandbox stops
+	Follow bool `json:"follow,omitempty" in:"query"`
+	// Encoding of the output: utf8, base64
+	Encoding string `json:"encoding,omitempty" in:"query"`
 }
 
 // GitCloneOptions: optional fields of [API.GitClone].

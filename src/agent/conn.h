@@ -16,6 +16,7 @@ struct agent_conn;
 struct agent_exec;
 struct agent_job;
 struct agent_listening;
+struct agent_service;
 struct agent_stream;
 struct agent_vm_channel;
 
@@ -29,6 +30,8 @@ struct agent {
     struct agent_exec *execs;
     struct agent_job *jobs;
     struct agent_listening *listening; /* listening.h; NULL: out of memory */
+    struct agent_service *services;
+    bool is_ending; /* every process was told to exit: no service is started any more */
     struct {
         uint64_t conn_serial; /* its link may be gone meanwhile */
         uint32_t stream;      /* 0: no host waits for the end of all processes */

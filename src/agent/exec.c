@@ -58,6 +58,8 @@ struct agent_exec {
     struct agent *agent;
     struct agent_exec *next;
     struct agent_job *job; /* NULL: not durable */
+    bool is_own;           /* of the agent itself: on no stream */
+    struct agent_exec_owner owner;
     pid_t pid;
     uint32_t flags;
     bool is_exited, is_timeout;
@@ -162,9 +164,12 @@ static void finish_if_ended(struct agent_exec *x)
         close_input(x); /* the last credits go out before the exit */
         agent_conn_send(conn, frame, (size_t)len);
     }
+    const struct agent_exec_owner owner = x->owner;
     if (x->job)
         agent_job_ended(x->agent, x->job, &end);
     free_exec(x);
+    if (owner.on_end)
+        owner.on_end(owner.arg, &end);
 }
 
 /* --- output --- */
@@ -183,7 +188,7 @@ static size_t room_for(const struct output *o)
     const struct agent_exec *x = o->exec;
     size_t room = PROTO_PAYLOAD_MAX - 1;
 
-    if (!x->job) {
+    if (!x->job && !x->is_own) {
         if (!x->stream.conn || agent_conn_is_full(x->stream.conn))
             return 0;
         room = room < x->stream.can_send ? room : x->stream.can_send;
@@ -235,6 +240,8 @@ static bool pump_once(struct output *o)
         agent_job_append(x->job, o->number, w.data + w.len, (size_t)n);
         return true;
     }
+    if (x->is_own)
+        return true; /* nobody wants it */
     w.len += (size_t)n;
     int len = proto_frame_end(&w, x->stream.id, PROTO_EXEC_OUTPUT, 0);
     assert(len > 0);
@@ -452,7 +459,7 @@ static void exec_on_deadline(struct agent_timer *t)
 void agent_exec_interrupt(struct agent *a)
 {
     for (struct agent_exec *x = a->execs; x; x = x->next)
-        if (!x->job && !is_pty(x) && !x->is_exited)
+        if (!x->job && !x->is_own && !is_pty(x) && !x->is_exited)
             (void)kill(-x->pid, SIGINT);
 }
 
@@ -501,9 +508,6 @@ void agent_exec_end_all(struct agent *a)
 static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struct agent_launch *p,
                         struct agent_job *job)
 {
-    uint8_t frame[PROTO_HEADER + 4];
-    struct proto_writer w;
-
     x->agent = r->agent;
     x->job = job;
     x->flags = p->flags;
@@ -511,7 +515,8 @@ static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struc
     x->drain.fn = on_drain;
     x->next = r->agent->execs;
     r->agent->execs = x;
-    agent_stream_open(&x->stream, r->conn, r->stream, &exec_ops);
+    if (r->conn)
+        agent_stream_open(&x->stream, r->conn, r->stream, &exec_ops);
     if (job)
         agent_job_started(job, x);
     for (int i = 0; i < 2; i++) {
@@ -524,6 +529,13 @@ static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struc
     watch_output(&x->out[1]);
     if (p->timeout_ms)
         agent_loop_arm(&r->agent->loop, &x->deadline, p->timeout_ms);
+}
+
+static void send_started(const struct agent_exec *x, struct agent_reply *r)
+{
+    uint8_t frame[PROTO_HEADER + 4];
+    struct proto_writer w;
+
     proto_frame_begin(&w, frame, sizeof(frame));
     proto_put_u32(&w, (uint32_t)x->pid);
     int len = proto_frame_end(&w, r->stream, PROTO_EXEC_STARTED, 0);
@@ -557,6 +569,43 @@ void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)
         free(x);
     } else {
         exec_enlist(x, r, &p, job);
+        send_started(x, r);
     }
     agent_launch_done(&p);
+}
+
+struct agent_exec *agent_exec_run(struct agent_reply *r, const struct agent_exec_owner *owner, const uint8_t *plan,
+                                  size_t len, char **argv)
+{
+    struct agent_launch p;
+    struct agent_exec *x = calloc(1, sizeof(*x));
+    bool is_started = agent_launch_read(&p, r, plan, len) == 0;
+
+    if (is_started && !x) {
+        agent_reply_error(r, ENOMEM, "start a command");
+        is_started = false;
+    }
+    if (is_started) {
+        p.argv = argv ? argv : p.argv;
+        p.flags = PROTO_WITH_MERGE;
+        x->is_own = true;
+        x->owner = *owner;
+        x->started_us = agent_loop_now_us();
+        x->pid = agent_launch_run(&p, r);
+        is_started = x->pid > 0;
+    }
+    if (is_started) {
+        exec_enlist(x, r, &p, owner->job);
+    } else {
+        free(x);
+        x = NULL;
+    }
+    agent_launch_done(&p);
+    return x;
+}
+
+void agent_exec_disown(struct agent_exec *x)
+{
+    x->owner = (struct agent_exec_owner){ 0 };
+    agent_process_tree_kill(x->pid, x->is_exited);
 }

@@ -38,6 +38,7 @@ struct agent_job {
     struct agent_exec *exec; /* NULL: ended */
     bool is_forgotten;       /* not in the list; freed with its command */
     bool is_untold;          /* ended while no host was connected */
+    bool is_service;         /* of a service: hosts read it and are not told of an exit; there may be a next process */
     bool has_marks;          /* each line starts with the number of its stream */
     struct agent_log_mark mark;
     int fd; /* the log */
@@ -68,12 +69,10 @@ static struct agent_job *job_find(struct agent *a, const char *tag)
     return NULL;
 }
 
-int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret)
+static int new_job(struct agent *a, const char *tag, bool is_service, struct agent_job **ret)
 {
     size_t n = 0;
 
-    if (!is_tag(tag))
-        return -EINVAL;
     if (job_find(a, tag))
         return -EEXIST;
     for (const struct agent_job *other = a->jobs; other; other = other->next)
@@ -83,8 +82,11 @@ int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent
     struct agent_job *job = calloc(1, sizeof(*job));
     if (!job)
         return -ENOMEM;
-    char path[PROTO_TAG_MAX + 16];
+    char path[PROTO_TAG_MAX + 16], former[PROTO_TAG_MAX + 24];
     log_path(tag, path, sizeof(path));
+    (void)snprintf(former, sizeof(former), "%s.old", path);
+    if (is_service)
+        (void)rename(path, former); /* of an earlier start of the sandbox; or there is none */
     if (mkdir("/tmp", 01777) == 0)
         (void)chmod("/tmp", 01777); /* mkdir's mode was reduced by the umask */
     (void)unlink(path);             /* left by an earlier command, or planted: never written through */
@@ -95,12 +97,31 @@ int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent
         return r;
     }
     job->agent = a;
-    job->has_marks = has_marks;
+    job->is_service = is_service;
     memcpy(job->tag, tag, strlen(tag));
     job->next = a->jobs;
     a->jobs = job;
     *ret = job;
     return 0;
+}
+
+int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret)
+{
+    if (!is_tag(tag))
+        return -EINVAL;
+    int r = new_job(a, tag, false, ret);
+    if (r == 0)
+        (*ret)->has_marks = has_marks;
+    return r;
+}
+
+int agent_job_new_service(struct agent *a, const char *name, struct agent_job **ret)
+{
+    char tag[PROTO_TAG_MAX + 1];
+
+    if (!is_tag(name) || (size_t)snprintf(tag, sizeof(tag), PROTO_SERVICE_TAG "%s", name) >= sizeof(tag))
+        return -EINVAL;
+    return new_job(a, tag, true, ret);
 }
 
 /* --- waiting for the log --- */
@@ -125,7 +146,7 @@ static void job_wake(struct agent_job *job, bool is_over)
 
 static void wait_for_more(struct agent_reply *r, struct agent_job *job, uint64_t offset)
 {
-    if (!job->exec || offset < job->log_bytes) {
+    if ((!job->exec && !job->is_service) || offset < job->log_bytes) {
         agent_reply_done(r);
         return;
     }
@@ -225,6 +246,8 @@ void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_
     free(lines);
     job->exec = NULL;
     job->end = *end;
+    if (job->is_service)
+        return; /* its supervisor tells the hosts */
     if (job->is_forgotten) {
         free_job(job);
         return;
@@ -319,6 +342,8 @@ void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data
     struct agent_job *job = job_find(r->agent, tag);
     if (!job) {
         agent_reply_error(r, ENOENT, "job %s", tag);
+    } else if (job->is_service && type != PROTO_JOB_STATE && type != PROTO_JOB_LOG && type != PROTO_JOB_WAIT) {
+        agent_reply_error(r, EPERM, "job %s is a service", tag);
     } else if (type == PROTO_JOB_STATE) {
         reply_state(r, job);
     } else if (type == PROTO_JOB_LOG) {

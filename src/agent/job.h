@@ -14,6 +14,9 @@ struct agent_job;
 
 /* -EEXIST: the tag is in use; -EINVAL: a tag has only letters, digits, '_', '-' and '.' inside. */
 int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret);
+/* The log of a service, whose processes append to it one after the other; that of an earlier agent is kept beside it.
+ * Hosts may only read it. */
+int agent_job_new_service(struct agent *a, const char *name, struct agent_job **ret);
 void agent_job_abandon(struct agent *a, struct agent_job *job); /* its command never started */
 void agent_job_started(struct agent_job *job, struct agent_exec *x);
 void agent_job_append(struct agent_job *job, uint8_t number, const uint8_t *data, size_t len); /* of stream 1 or 2 */

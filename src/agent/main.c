@@ -25,6 +25,7 @@
 #include "agent/exec.h"
 #include "agent/job.h"
 #include "agent/listening.h"
+#include "agent/service.h"
 #include "agent/spawn.h"
 #include "agent/stage.h"
 #include "agent/vm_boot.h"
@@ -139,6 +140,7 @@ static int agent_serve(struct options *o)
         agent_redial(&a.redial);
     agent_loop_run(&a.loop, before_sleep, &a);
     agent_conn_end_all(&a);
+    agent_service_end_all(&a);
     agent_exec_end_all(&a);
     agent_job_end_all(&a);
     agent_listening_end(&a);

@@ -12,6 +12,7 @@
 
 #include "agent/exec.h"
 #include "agent/file.h"
+#include "agent/service.h"
 #include "agent/user_names.h"
 #include "os/proc.h"
 
@@ -193,6 +194,7 @@ static void proc_end(struct agent_reply *r, const uint8_t *data, size_t len)
         agent_reply_error(r, getpid() == 1 ? EINVAL : EPERM, "send signal %u to all processes", signo);
         return;
     }
+    agent_service_halt(r->agent);
     agent_proc_ended(r->agent); /* an earlier request is answered now: one waits at a time */
     r->agent->end.conn_serial = agent_conn_serial(r->conn);
     r->agent->end.stream = r->stream;

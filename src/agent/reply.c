@@ -49,6 +49,10 @@ void agent_reply_error(struct agent_reply *r, int error, const char *step, ...)
     va_start(args, step);
     (void)vsnprintf(text, sizeof(text), step, args);
     va_end(args);
+    if (r->text) {
+        (void)snprintf(r->text, r->text_size, "%s: %s", text, strerror(error));
+        return;
+    }
     proto_frame_begin(&w, frame, sizeof(frame));
     proto_put_u32(&w, error > 0 && error < 4096 ? (uint32_t)error : EIO);
     proto_put_str(&w, text);

@@ -9,6 +9,8 @@ struct agent_reply {
     struct agent_conn *conn;
     int pipe_fd; /* >= 0: we are the helper process; frames go here */
     uint32_t stream;
+    char *text; /* no host asked: an error becomes this text; nothing else may be answered */
+    size_t text_size;
 };
 
 void agent_reply_frame(struct agent_reply *r, const void *frame, size_t len);

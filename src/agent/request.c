@@ -10,9 +10,44 @@
 #include "agent/fs.h"
 #include "agent/job.h"
 #include "agent/proc.h"
+#include "agent/service.h"
 #include "agent/text.h"
 #include "agent/tree_stream.h"
 #include "agent/tunnel.h"
+
+/* Streams of contents, trees and changes. False: it is not one of them. */
+static bool stream_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
+{
+    switch (type) {
+    case PROTO_FS_READ:
+        agent_file_reader_start(r, data, len);
+        break;
+    case PROTO_FS_OPEN:
+        agent_file_reader_open(r, data, len);
+        break;
+    case PROTO_FS_STORE:
+        agent_file_writer_store(r, data, len);
+        break;
+    case PROTO_FS_PACK:
+        agent_tree_stream_pack(r, data, len);
+        break;
+    case PROTO_FS_UNPACK:
+        agent_tree_stream_unpack(r, data, len);
+        break;
+    case PROTO_FS_WATCH:
+        agent_file_watch_start(r, data, len);
+        break;
+    case PROTO_FS_WRITE:
+        agent_file_writer_start(r, data, len);
+        break;
+    case PROTO_FS_PUT:
+        agent_file_writer_put(r, data, len);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
 
 void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
 {
@@ -40,29 +75,11 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
     case PROTO_JOB_WAIT:
         agent_job_request(r, type, data, len);
         break;
-    case PROTO_FS_READ:
-        agent_file_reader_start(r, data, len);
+    case PROTO_SERVICE_DEFINE:
+        agent_service_define(r, data, len);
         break;
-    case PROTO_FS_OPEN:
-        agent_file_reader_open(r, data, len);
-        break;
-    case PROTO_FS_STORE:
-        agent_file_writer_store(r, data, len);
-        break;
-    case PROTO_FS_PACK:
-        agent_tree_stream_pack(r, data, len);
-        break;
-    case PROTO_FS_UNPACK:
-        agent_tree_stream_unpack(r, data, len);
-        break;
-    case PROTO_FS_WATCH:
-        agent_file_watch_start(r, data, len);
-        break;
-    case PROTO_FS_WRITE:
-        agent_file_writer_start(r, data, len);
-        break;
-    case PROTO_FS_PUT:
-        agent_file_writer_put(r, data, len);
+    case PROTO_SERVICE_ACT:
+        agent_service_act(r, data, len);
         break;
     case PROTO_FS_STAT:
         agent_fs_stat(r, data, len);
@@ -93,6 +110,7 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         agent_tunnel_start(r, type, data, len);
         break;
     default:
-        agent_reply_error(r, ENOSYS, "request %u", type);
+        if (!stream_request(r, type, data, len))
+            agent_reply_error(r, ENOSYS, "request %u", type);
     }
 }

@@ -1,6 +1,7 @@
 /* Handlers of templates. */
 #include "api/call.h"
 #include "api/handlers.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/lifecycle/templates.h"
 
@@ -9,6 +10,10 @@ void api_template_create(struct call *c)
     struct err err = ERR_INIT;
     SANDBOX_CONFIG_OWNED config = { 0 };
     sandbox_config_read(&config, json_get(call_params(c), "config"));
+    if (services_check_list(config.services, &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
     json_t *rec = templates_create(call_manager(c)->templates, call_by(c), call_str(c, "name", ""),
                                    call_str(c, "description", ""), &config, &err);
     handlers_record(c, rec, &err);

@@ -68,6 +68,7 @@ struct guest_link {
     int64_t used_ms;            /* see guest_link_used_ms() */
     struct link_time time;
     struct link_jobs jobs;
+    struct link_services services;
 };
 
 /* --- life --- */
@@ -450,6 +451,8 @@ static int on_connection_frame(struct guest_link *g, const struct proto_header *
 {
     if (h->type == PROTO_JOB_EXIT)
         return link_jobs_on_exit(&g->jobs, payload, h->length);
+    if (h->type == PROTO_SERVICE_STATE)
+        return link_services_on_state(&g->services, payload, h->length);
     if (h->type == PROTO_DENIED)
         return on_denied_frame(g, payload, h->length);
     if (h->type == PROTO_LISTENING)
@@ -628,7 +631,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
     uint8_t mem[64];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, PROTO_CAP_DENIED | PROTO_CAP_LISTENING);
+    proto_put_handshake(&w, PROTO_CAP_DENIED | PROTO_CAP_LISTENING | PROTO_CAP_SERVICES);
     int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(n > 0);
     struct iovec handshake = { .iov_base = mem, .iov_len = (size_t)n };
@@ -660,6 +663,11 @@ int64_t guest_ports_wait_ms(const struct guest_link *g)
     int64_t left = g->await_until_ms - loop_now_ms(g->loop);
     /* Before its handshake: whoever asks for the wait has just started this agent, which is of this release. */
     return left > 0 && (!g->has_handshake || link_can(g, PROTO_CAP_LISTENING)) ? left : 0;
+}
+
+struct link_services *link_services(struct guest_link *g)
+{
+    return &g->services;
 }
 
 struct link_jobs *link_jobs(struct guest_link *g)

@@ -123,6 +123,33 @@ int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, v
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),
                        void *arg);
 
+/* Services: commands that the agent keeps running (PROTO_SERVICE_DEFINE). Their logs are those of jobs with the tag
+ * PROTO_SERVICE_TAG and the name. */
+struct guest_service_plan {
+    const char *name;
+    uint8_t policy, ready; /* PROTO_RESTART_*, PROTO_READY_* */
+    uint16_t port;
+    const char *path;
+    uint32_t max_restarts, pause_ms, stop_ms, interval_ms, timeout_ms;
+    const char *const *check, *const *after; /* NULL-terminated, or NULL */
+    struct guest_exec_plan exec;             /* its argv, env, cwd and user */
+};
+/* -EOPNOTSUPP: an agent of an older release, or its handshake has not come yet. err says why it failed otherwise. */
+int guest_service_define(struct guest_link *g, const struct guest_service_plan *plan, guest_done_fn *fn, void *arg,
+                         struct err *err);
+int guest_service_act(struct guest_link *g, const char *name, uint8_t act, guest_done_fn *fn,
+                      void *arg); /* PROTO_ACT_* */
+struct guest_service {
+    const char *name, *error; /* text of the guest's choice */
+    uint8_t state;            /* PROTO_SERVICE_* */
+    int pid;                  /* 0: it does not run */
+    uint32_t restarts;
+    int code; /* of its last process; -1: none has exited */
+    uint64_t age_ms;
+};
+/* Calls fn at each change of a service, and once before the answer of the calls above. One handler per link. */
+void guest_on_service(struct guest_link *g, void (*fn)(void *arg, const struct guest_service *s), void *arg);
+
 /* System calls that the filter of the box denied (PROTO_DENIED). program is text of the guest's choice: any bytes, at
  * most GUEST_PROGRAM_MAX. One handler per link. */
 #define GUEST_PROGRAM_MAX 64

@@ -77,6 +77,19 @@ void link_unhold(struct guest_link *g); /* may free it */
 bool link_is_broken(const struct guest_link *g);
 bool link_can(const struct guest_link *g, uint32_t cap); /* PROTO_CAP_*; false before the agent's handshake */
 
+struct link_services {
+    void (*fn)(void *arg, const struct guest_service *s);
+    void *arg;
+};
+struct link_services *link_services(struct guest_link *g);
+/* A SERVICE_STATE frame of stream 0. Calls the user last. -EBADMSG when a value is impossible. */
+int link_services_on_state(struct link_services *l, const uint8_t *payload, size_t len);
+/* The fields of EXEC_START, in requests that start a command. plan was checked by link_exec_check(). */
+int link_exec_check(const struct guest_exec_plan *plan, struct err *err);
+size_t link_exec_size(const struct guest_exec_plan *plan); /* at most so many bytes */
+void link_exec_put(struct proto_writer *w, const struct guest_exec_plan *plan);
+void link_strs_put(struct proto_writer *w, const char *const *list); /* NULL: not given */
+
 /* Turns an ERROR payload into a struct err: the guest's errno selects the code, its step becomes the text. */
 void link_error(const uint8_t *payload, size_t len, struct err *ret);
 /* Whether the frame is an ERROR: then the call is over, and its kind's on_fail has been called. */

@@ -124,7 +124,7 @@ static uint32_t strs_count(const char *const *list)
     return n;
 }
 
-static void put_strs(struct proto_writer *w, const char *const *list)
+void link_strs_put(struct proto_writer *w, const char *const *list)
 {
     uint32_t n = list ? strs_count(list) : PROTO_NO_STRS;
     proto_put_u32(w, n);
@@ -132,7 +132,7 @@ static void put_strs(struct proto_writer *w, const char *const *list)
         proto_put_str(w, list[i]);
 }
 
-static int check_plan(const struct guest_exec_plan *plan, struct err *err)
+int link_exec_check(const struct guest_exec_plan *plan, struct err *err)
 {
     size_t tag_len = plan->tag ? strlen(plan->tag) : 0;
     if (!plan->argv || !plan->argv[0])
@@ -150,11 +150,28 @@ static int check_plan(const struct guest_exec_plan *plan, struct err *err)
     return 0;
 }
 
+size_t link_exec_size(const struct guest_exec_plan *plan)
+{
+    return 64 + link_strs_size(plan->argv) + link_strs_size(plan->env) + (plan->cwd ? strlen(plan->cwd) : 0) +
+           (plan->user ? strlen(plan->user) : 0) + (plan->flags & GUEST_EXEC_LOG ? strlen(plan->tag) : 0);
+}
+
+void link_exec_put(struct proto_writer *w, const struct guest_exec_plan *plan)
+{
+    proto_put_u32(w, plan->flags);
+    proto_put_u16(w, plan->cols);
+    proto_put_u16(w, plan->rows);
+    proto_put_u32(w, plan->timeout_ms);
+    proto_put_str(w, plan->cwd);
+    proto_put_str(w, plan->user);
+    proto_put_str(w, plan->flags & GUEST_EXEC_LOG ? plan->tag : "");
+    link_strs_put(w, plan->argv);
+    link_strs_put(w, plan->env);
+}
+
 static int send_plan(struct guest_link *g, struct guest_exec *x, const struct guest_exec_plan *plan, struct err *err)
 {
-    const char *tag = plan->flags & GUEST_EXEC_LOG ? plan->tag : "";
-    size_t size = 64 + link_strs_size(plan->argv) + link_strs_size(plan->env) + (plan->cwd ? strlen(plan->cwd) : 0) +
-                  (plan->user ? strlen(plan->user) : 0) + strlen(tag);
+    size_t size = link_exec_size(plan);
     if (size > PROTO_REQUEST_MAX)
         return err_set(err, ERR_TOO_LARGE, 0,
                        "the command with its environment takes %zu bytes, the limit is %u: pass large input by a file",
@@ -164,15 +181,7 @@ static int send_plan(struct guest_link *g, struct guest_exec *x, const struct gu
         return err_set(err, ERR_CAPACITY, ENOMEM, "exec");
     struct proto_writer w;
     proto_writer_init(&w, mem, size);
-    proto_put_u32(&w, plan->flags);
-    proto_put_u16(&w, plan->cols);
-    proto_put_u16(&w, plan->rows);
-    proto_put_u32(&w, plan->timeout_ms);
-    proto_put_str(&w, plan->cwd);
-    proto_put_str(&w, plan->user);
-    proto_put_str(&w, tag);
-    put_strs(&w, plan->argv);
-    put_strs(&w, plan->env);
+    link_exec_put(&w, plan);
     int r = link_request(g, &x->s, PROTO_EXEC_START, &w, NULL, 0);
     if (r == -EPIPE)
         return err_set(err, ERR_UPSTREAM, EPIPE, "exec: the sandbox's agent has exited");
@@ -184,7 +193,7 @@ static int send_plan(struct guest_link *g, struct guest_exec *x, const struct gu
 int guest_exec_start(struct guest_link *g, const struct guest_exec_plan *plan, const struct guest_exec_events *ev,
                      void *arg, struct guest_exec **ret, struct err *err)
 {
-    int r = check_plan(plan, err);
+    int r = link_exec_check(plan, err);
     if (r < 0)
         return r;
     if (plan->flags & GUEST_EXEC_SFTP && !link_can(g, PROTO_CAP_SFTP))

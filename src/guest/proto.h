@@ -63,6 +63,7 @@ enum { PROTO_MORE = 1 }; /* frame flags */
 /* What an agent can do beyond version 1. The host ignores bits it does not know. CONTENT: FS_OPEN to FS_UNPACKED. END:
  * PROC_END. WATCH: FS_WATCH. SFTP: that flag of
  * EXEC_START. DENIED, of a host: it takes DENIED. LISTENING, of a host: it takes LISTENING; of an agent: TUNNEL_AWAIT.
+ * SERVICES: SERVICE_DEFINE and SERVICE_ACT, of a host: SERVICE_STATE.
  */
 enum {
     PROTO_CAP_NONE = 0,
@@ -72,6 +73,7 @@ enum {
     PROTO_CAP_DENIED = 16,
     PROTO_CAP_SFTP = 32,
     PROTO_CAP_LISTENING = 64,
+    PROTO_CAP_SERVICES = 128,
 };
 
 /* flags of EXEC_START; the same values as GUEST_EXEC_* of guest/link.h, which says what they mean */
@@ -119,6 +121,24 @@ enum {
     PROTO_CHANGE_READY,
     PROTO_CHANGE_LAST = PROTO_CHANGE_READY
 };
+
+/* What a service does, when it is restarted, how its readiness is checked, and what is done to it. */
+enum {
+    PROTO_SERVICE_WAITING = 1, /* for services that it depends on */
+    PROTO_SERVICE_STARTING,    /* it runs, and is not ready yet */
+    PROTO_SERVICE_RUNNING,
+    PROTO_SERVICE_RESTARTING, /* it has exited, and its next start waits */
+    PROTO_SERVICE_STOPPING,
+    PROTO_SERVICE_STOPPED, /* on request */
+    PROTO_SERVICE_EXITED,  /* with code 0, and is not to be restarted */
+    PROTO_SERVICE_FAILED,
+    PROTO_SERVICE_LAST = PROTO_SERVICE_FAILED
+};
+enum { PROTO_RESTART_NO, PROTO_RESTART_ON_FAILURE, PROTO_RESTART_ALWAYS };
+enum { PROTO_READY_NONE, PROTO_READY_PORT, PROTO_READY_HTTP, PROTO_READY_COMMAND };
+enum { PROTO_ACT_START, PROTO_ACT_STOP, PROTO_ACT_RESTART };
+#define PROTO_SERVICE_TAG \
+    ".service-" /* before the name of a service: tag of its log for JOB_STATE, JOB_LOG and JOB_WAIT */
 
 enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block */
 
@@ -246,6 +266,18 @@ enum proto_type {
      * with READY first, until DROP; ERROR when it cannot be watched (any more) */
     PROTO_FS_WATCH = 117,
     PROTO_FS_CHANGES = 118, /* G>H: change records to the end of the payload, at least one; all of it is `data` */
+
+    /* H>G: str name, u8 PROTO_RESTART_*, u32 most restarts in a row, u32 ms before the first of them, u32 ms from
+     * SIGTERM to SIGKILL, u8 PROTO_READY_*, u16 port, str path, u32 ms between two checks, u32 ms until it must be
+     * ready, strs command of the check, strs names of services that must be ready before (both PROTO_NO_STRS: none),
+     * then the fields of EXEC_START -> DONE after a SERVICE_STATE. A new service starts; one that exists has the new
+     * definition from its next start on. */
+    PROTO_SERVICE_DEFINE = 128,
+    PROTO_SERVICE_ACT = 129, /* H>G: str name, u8 PROTO_ACT_* -> DONE after a SERVICE_STATE: it has begun */
+    /* G>H on stream 0, to a host with PROTO_CAP_SERVICES, at each change: str name, u8 PROTO_SERVICE_*, u32 pid (0: it
+     * does not run), u32 automatic restarts, u8 has_exited, u32 exit code of its last process, u64 ms since the change,
+     * str error ("": none) */
+    PROTO_SERVICE_STATE = 130,
 };
 
 /* exit block: u32 code, u32 signal (0 = on its own), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64

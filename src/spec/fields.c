@@ -42,6 +42,43 @@
     {                                                                                                                \
         "autoResume", "Whether a call to it while it sleeps wakes it", FIELD_BOOL, FIELD_LENIENT, .fallback = resume \
     }
+/* Commands that are kept running. */
+#define SERVICE_COMMAND(help, flags)                                               \
+    {                                                                              \
+        "command", help, FIELD_COMMAND, flags, 1, LIMIT_MAX(SERVICE_COMMAND_BYTES) \
+    }
+static const struct field service_ready_members[] = {
+    { "port", "Port inside the sandbox that must accept TCP connections", FIELD_INT, 0, RANGE(PORT) },
+    { "http", "Path at that port that must answer GET with a status from 200 to 399", FIELD_STR, 0, 1,
+      LIMIT_MAX(NAME_BYTES) },
+    SERVICE_COMMAND("Instead of a port: shell command, or an array that is run without a shell, that must exit with 0",
+                    0),
+    { "intervalMs", "Longest time between two checks, milliseconds", FIELD_INT, 0, RANGE(SERVICE_INTERVAL_MS),
+      .fallback = LIMIT_DEFAULT_TEXT(SERVICE_INTERVAL_MS) },
+    { "timeout", "Time until it must be ready, seconds; then it is killed", FIELD_INT, 0, RANGE(SERVICE_READY_S),
+      .fallback = LIMIT_DEFAULT_TEXT(SERVICE_READY_S) },
+    END,
+};
+static const struct field service_members[] = {
+    { "name", "Name: letters, digits, - and _", FIELD_STR, REQ, RANGE(SERVICE_NAME_BYTES) },
+    SERVICE_COMMAND("Shell command, or an array that is run without a shell; it stays in the foreground", REQ),
+    { "env", "Variables added to the sandbox's own", FIELD_STR_MAP, 0, RANGE(SERVICE_ENV) },
+    { "user", "User inside the sandbox, as for a command", FIELD_STR, 0, RANGE(USER_BYTES), .fallback = "the image's" },
+    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+      .fallback = "the sandbox's workdir" },
+    { "ready", "What shows that it is ready: port, port and http, or command", FIELD_OBJ, 0, 0, 8,
+      .fallback = "that it was started", .members = service_ready_members },
+    { "restart", "When it is restarted after it exited", FIELD_STR, 0, 1, 16, "always|on-failure|no", "always" },
+    { "maxRestarts", "Restarts in a row, without a run of 10 s between them, before it has failed", FIELD_INT, 0,
+      RANGE(SERVICE_RESTARTS), .fallback = LIMIT_DEFAULT_TEXT(SERVICE_RESTARTS) },
+    { "backoffMs", "Pause before the first of them, milliseconds; it doubles up to " LIMIT_MAX_TEXT(SERVICE_BACKOFF_MS),
+      FIELD_INT, 0, RANGE(SERVICE_BACKOFF_MS), .fallback = LIMIT_DEFAULT_TEXT(SERVICE_BACKOFF_MS) },
+    { "stopTimeout", "Time to exit after SIGTERM, seconds; then it is killed", FIELD_INT, 0, RANGE(STOP_S),
+      .fallback = LIMIT_DEFAULT_TEXT(STOP_S) },
+    { "dependsOn", "Names of services that must be ready before it starts", FIELD_STR_LIST, 0, RANGE(SERVICES),
+      .entry_max = LIMIT_MAX(SERVICE_NAME_BYTES) },
+    END,
+};
 #define CONFIG_FIELDS(image_flags, image_from)                                                                          \
     { "image", "Image to start from", FIELD_STR, image_flags, 1, FIELDS_NAME_MAX, .fallback = image_from },             \
         { "name", "Name", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },                                 \
@@ -77,6 +114,8 @@
           .fallback = "III_SECCOMP" },                                                                                  \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
         { "metadata", "Strings stored with the sandbox", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },            \
+        { "services",         "Commands that are kept running", FIELD_OBJ_LIST, 0, RANGE(SERVICES),                     \
+          .fallback = "none", .members = service_members },                                                             \
     {                                                                                                                   \
         "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
     }

@@ -9,7 +9,7 @@ REFERENCE = re.compile(r"\$([a-z]\w*(?:\.\w+)*)")
 INSIDE = re.compile(r"\$\{([a-z]\w*(?:\.\w+)*)\}")
 ID = re.compile(r"\b(sbx|bg|job|snap|tpl|net|vol|alrt|aevt|evt|trc|term|pool|ctx|exec|tok|img|whk|msg)_[0-9a-z]{8,}\b")
 # Members whose values are chance: they are compared by their type only.
-CHANCE = {"createdAt", "expiresAt", "startedAt", "stoppedAt", "finishedAt", "completedAt", "modifiedAt", "timestamp", "duration", "executionTime", "pid", "hostPort",
+CHANCE = {"createdAt", "since", "expiresAt", "startedAt", "stoppedAt", "finishedAt", "completedAt", "modifiedAt", "timestamp", "duration", "executionTime", "pid", "hostPort",
           "userMs", "systemMs", "maxRssKb", "imageId", "size", "execId", "channel_id", "access_key", "created", "lastUsed", "secret", "url", "date",
           "hash", "revokedAt", "uptimeSeconds", "lastHeartbeat", "cpuPercent", "workerId", "hostname", "dockerNetworkId", "dockerVolumeName"}
 JOINED = {"stdout", "stderr", "output"}

@@ -24,7 +24,7 @@ TABLE = {op.name: op for op in MODEL.operations}
 # Members of replies that may be left out: not every language tells that from false or "".
 LOOSE = {f.name for t in MODEL.types for f in t.fields if f.type.kind in ("boolean", "string") and not f.required}
 SCENARIOS = contract.load()
-CUT_BY_CHANCE = {"ExecStreamChunk", "ExecOutputEvent", "ContextEvent"}
+CUT_BY_CHANCE = {"ExecStreamChunk", "ExecOutputEvent", "ServiceOutputEvent", "ContextEvent"}
 EXTRA_CALLS = {"terminal_talk"}
 UNTIL_S = 60
 # What an operation makes, and the path that removes it. In this order: a volume cannot go before the sandbox that uses it.

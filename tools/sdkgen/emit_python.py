@@ -30,13 +30,13 @@ def type_text(t, module=""):
     return f"{text} | None" if t.nullable else text
 
 
-def reply_text(t):
+def reply_text(t, module=""):
     """A type of an answer: a text of a fixed set may grow, and an older client must go on reading it."""
     if t.kind == "enum":
         return "str | None" if t.nullable else "str"
     if t.kind == "array":
-        return f"list[{reply_text(t.inner)}]"
-    return type_text(t)
+        return f"list[{reply_text(t.inner, module)}]"
+    return type_text(t, module)
 
 
 def doc(text, indent="    "):
@@ -215,8 +215,8 @@ def manager_method(model, m):
 
 
 def record_member(f, name):
-    text = reply_text(f.type).replace("list[", "List[")
-    kind = re.sub(r"\b(?=Sandbox)", "t.", text if f.required or text.endswith("| None") else f"{text} | None")
+    text = reply_text(f.type, "t.").replace("list[", "List[")
+    kind = text if f.required or text.endswith("| None") else f"{text} | None"
     return f"    @property\n    def {name}(self) -> {kind}:\n        return self.info.{name}\n\n"
 
 

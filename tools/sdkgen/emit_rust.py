@@ -99,7 +99,7 @@ def named(t):
 
 
 def types(model):
-    parts = [HEADER, "use std::collections::BTreeMap;\n\nuse serde::{Deserialize, Serialize};\n\nuse crate::value::OneOrMany;\n"]
+    parts = [HEADER, "use std::collections::BTreeMap;\n\nuse serde::{Deserialize, Serialize};\n\nuse crate::value::{Command, OneOrMany};\n"]
     return "\n".join(parts + [named(t) for t in model.types] + [o for o in map(options, model.operations) if o])
 
 

@@ -42,6 +42,7 @@ GROUPS = (
     Group("processes", "ProcessManager", "Processes inside a sandbox, by their ids there", True),
     Group("proxy", "ProxyManager", "HTTP requests to servers inside a sandbox, through the server", True, rust="PortManager"),
     Group("queue", "QueueManager", "Queued commands with retries and a dead-letter list", True),
+    Group("service", "ServiceManager", "Services: commands of the sandbox's configuration that its agent keeps running", True),
     Group("streams", "StreamManager", "What a sandbox prints and uses, as it happens", True),
     Group("terminal", "TerminalManager", "Shells on a real pseudo terminal", True, BOTH),
     Group("admin", "AdminClient", "The server itself; most of it for admins"),

@@ -524,6 +524,60 @@ static int do_proc_kill(struct args *a)
     return e;
 }
 
+static int do_service_list(struct args *a)
+{
+    struct iii_service_list *ret = NULL;
+    struct iii_service_list_options options = {0};
+    args_options(a, &iii_type_service_list_options, &options);
+    int e = iii_service_list(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_service_list, ret);
+    return e;
+}
+
+static int do_service_start(struct args *a)
+{
+    struct iii_service *ret = NULL;
+    int e = iii_service_start(a->sandbox, args_text(a, "name"), &ret, a->err);
+    args_reply(a, &iii_type_service, ret);
+    return e;
+}
+
+static int do_service_stop(struct args *a)
+{
+    struct iii_service *ret = NULL;
+    int e = iii_service_stop(a->sandbox, args_text(a, "name"), &ret, a->err);
+    args_reply(a, &iii_type_service, ret);
+    return e;
+}
+
+static int do_service_restart(struct args *a)
+{
+    struct iii_service *ret = NULL;
+    int e = iii_service_restart(a->sandbox, args_text(a, "name"), &ret, a->err);
+    args_reply(a, &iii_type_service, ret);
+    return e;
+}
+
+static int do_service_logs(struct args *a)
+{
+    struct iii_service_output *ret = NULL;
+    struct iii_service_logs_options options = {0};
+    args_options(a, &iii_type_service_logs_options, &options);
+    int e = iii_service_logs(a->sandbox, args_text(a, "name"), &options, &ret, a->err);
+    args_reply(a, &iii_type_service_output, ret);
+    return e;
+}
+
+static int do_service_logs_events(struct args *a)
+{
+    a->event_type = &iii_type_service_output_event;
+    struct iii_service_logs_options options = {0};
+    args_options(a, &iii_type_service_logs_options, &options);
+    int e = iii_service_logs_events(a->sandbox, args_text(a, "name"), &options,
+        (iii_service_output_event_fn *)args_event, a, a->err);
+    return e;
+}
+
 static int do_git_clone(struct args *a)
 {
     struct iii_exec_result *ret = NULL;
@@ -1472,6 +1526,12 @@ const struct dispatch dispatch_table[] = {
     {"proc_list", false, do_proc_list},
     {"proc_top", false, do_proc_top},
     {"proc_kill", false, do_proc_kill},
+    {"service_list", false, do_service_list},
+    {"service_start", false, do_service_start},
+    {"service_stop", false, do_service_stop},
+    {"service_restart", false, do_service_restart},
+    {"service_logs", false, do_service_logs},
+    {"service_logs", true, do_service_logs_events},
     {"git_clone", false, do_git_clone},
     {"git_status", false, do_git_status},
     {"git_commit", false, do_git_commit},

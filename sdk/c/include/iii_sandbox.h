@@ -157,6 +157,98 @@ struct iii_file_content {
     size_t warnings_count;
 };
 
+/* What shows that a service is ready */
+struct iii_service_ready {
+    const int64_t *port;
+    const char *http;
+    size_t http_len;
+    struct iii_command command;
+    const int64_t *interval_ms;
+    const int64_t *timeout;
+};
+
+/* A command that is kept running */
+struct iii_service_config {
+    const char *name;
+    size_t name_len;
+    struct iii_command command;
+    const struct iii_pair *env;
+    size_t env_count;
+    const char *user;
+    size_t user_len;
+    const char *cwd;
+    size_t cwd_len;
+    const struct iii_service_ready *ready;
+    /* One of: always, on-failure, no */
+    const char *restart;
+    size_t restart_len;
+    const int64_t *max_restarts;
+    const int64_t *backoff_ms;
+    const int64_t *stop_timeout;
+    const char *const *depends_on;
+    size_t depends_on_count;
+};
+
+/* A service. state: waiting for those that it depends on, starting until it is ready, restarting while a pause lasts
+ * after its exit, exited with code 0 and not restarted, failed for good; since: of that state, milliseconds since
+ * the epoch; restarts: automatic ones; exitCode: of its last process */
+struct iii_service {
+    const char *name;
+    size_t name_len;
+    /* One of: unknown, waiting, starting, running, restarting, stopping, stopped, exited, failed */
+    const char *state;
+    size_t state_len;
+    const int64_t *pid;
+    int64_t restarts;
+    int64_t since;
+    const int64_t *exit_code;
+    const char *error;
+    size_t error_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Services in the order of the configuration */
+struct iii_service_list {
+    const struct iii_service *services;
+    size_t services_count;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Output from the requested offset, and the next offset in bytes */
+struct iii_service_output {
+    const char *output;
+    size_t output_len;
+    int64_t offset;
+    bool running;
+    /* One of: utf8, base64 */
+    const char *encoding;
+    size_t encoding_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* A piece of output and the offset after it; the last event is end: the sandbox has stopped */
+struct iii_service_output_event {
+    /* One of: output, end, error */
+    const char *type;
+    size_t type_len;
+    const char *data;
+    size_t data_len;
+    const int64_t *offset;
+    const char *error;
+    size_t error_len;
+    const char *code;
+    size_t code_len;
+    int64_t timestamp;
+    const char *tenant;
+    size_t tenant_len;
+};
+
 /* A public key that may log in by SSH, with the rights of the token that added it */
 struct iii_ssh_key {
     const char *id;
@@ -342,6 +434,8 @@ struct iii_sandbox_config {
     /* One of: default, strict */
     const char *seccomp;
     size_t seccomp_len;
+    const struct iii_service_config *services;
+    size_t services_count;
 };
 
 /* One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name
@@ -387,6 +481,8 @@ struct iii_sandbox_info {
     size_t stop_reason_len;
     const char *error;
     size_t error_len;
+    const struct iii_service *services;
+    size_t services_count;
     /* Fields of the request that were ignored or changed, and why */
     const char *const *warnings;
     size_t warnings_count;
@@ -1856,6 +1952,52 @@ struct iii_token_list {
     size_t warnings_count;
 };
 
+/* What shows that it is ready: port, port and http, or command; default: that it was started */
+struct iii_sandbox_create_service_ready {
+    /* Port inside the sandbox that must accept TCP connections */
+    const int64_t *port;
+    /* Path at that port that must answer GET with a status from 200 to 399 */
+    const char *http;
+    size_t http_len;
+    /* Instead of a port: shell command, or an array that is run without a shell, that must exit with 0 */
+    struct iii_command command;
+    /* Longest time between two checks, milliseconds */
+    const int64_t *interval_ms;
+    /* Time until it must be ready, seconds; then it is killed */
+    const int64_t *timeout;
+};
+
+struct iii_sandbox_create_service {
+    /* Name: letters, digits, - and _ */
+    const char *name;
+    size_t name_len;
+    /* Shell command, or an array that is run without a shell; it stays in the foreground */
+    struct iii_command command;
+    /* Variables added to the sandbox's own */
+    const struct iii_pair *env;
+    size_t env_count;
+    /* User inside the sandbox, as for a command; default: the image's */
+    const char *user;
+    size_t user_len;
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
+    const char *cwd;
+    size_t cwd_len;
+    /* What shows that it is ready: port, port and http, or command; default: that it was started */
+    const struct iii_sandbox_create_service_ready *ready;
+    /* When it is restarted after it exited: always, on-failure, no */
+    const char *restart;
+    size_t restart_len;
+    /* Restarts in a row, without a run of 10 s between them, before it has failed */
+    const int64_t *max_restarts;
+    /* Pause before the first of them, milliseconds; it doubles up to 60000 */
+    const int64_t *backoff_ms;
+    /* Time to exit after SIGTERM, seconds; then it is killed */
+    const int64_t *stop_timeout;
+    /* Names of services that must be ready before it starts */
+    const char *const *depends_on;
+    size_t depends_on_count;
+};
+
 struct iii_fs_move_move {
     /* Path to move */
     const char *from;
@@ -1863,6 +2005,52 @@ struct iii_fs_move_move {
     /* New path */
     const char *to;
     size_t to_len;
+};
+
+/* What shows that it is ready: port, port and http, or command; default: that it was started */
+struct iii_template_create_config_service_ready {
+    /* Port inside the sandbox that must accept TCP connections */
+    const int64_t *port;
+    /* Path at that port that must answer GET with a status from 200 to 399 */
+    const char *http;
+    size_t http_len;
+    /* Instead of a port: shell command, or an array that is run without a shell, that must exit with 0 */
+    struct iii_command command;
+    /* Longest time between two checks, milliseconds */
+    const int64_t *interval_ms;
+    /* Time until it must be ready, seconds; then it is killed */
+    const int64_t *timeout;
+};
+
+struct iii_template_create_config_service {
+    /* Name: letters, digits, - and _ */
+    const char *name;
+    size_t name_len;
+    /* Shell command, or an array that is run without a shell; it stays in the foreground */
+    struct iii_command command;
+    /* Variables added to the sandbox's own */
+    const struct iii_pair *env;
+    size_t env_count;
+    /* User inside the sandbox, as for a command; default: the image's */
+    const char *user;
+    size_t user_len;
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
+    const char *cwd;
+    size_t cwd_len;
+    /* What shows that it is ready: port, port and http, or command; default: that it was started */
+    const struct iii_template_create_config_service_ready *ready;
+    /* When it is restarted after it exited: always, on-failure, no */
+    const char *restart;
+    size_t restart_len;
+    /* Restarts in a row, without a run of 10 s between them, before it has failed */
+    const int64_t *max_restarts;
+    /* Pause before the first of them, milliseconds; it doubles up to 60000 */
+    const int64_t *backoff_ms;
+    /* Time to exit after SIGTERM, seconds; then it is killed */
+    const int64_t *stop_timeout;
+    /* Names of services that must be ready before it starts */
+    const char *const *depends_on;
+    size_t depends_on_count;
 };
 
 /* Configuration of sandboxes made from it; image is required in it */
@@ -1919,6 +2107,9 @@ struct iii_template_create_config {
     /* Strings stored with the sandbox */
     const struct iii_pair *metadata;
     size_t metadata_count;
+    /* Commands that are kept running; default: none */
+    const struct iii_template_create_config_service *services;
+    size_t services_count;
     /* Command of the main process */
     const char *const *entrypoint;
     size_t entrypoint_count;
@@ -1992,6 +2183,9 @@ struct iii_sandbox_create_options {
     /* Strings stored with the sandbox */
     const struct iii_pair *metadata;
     size_t metadata_count;
+    /* Commands that are kept running; default: none */
+    const struct iii_sandbox_create_service *services;
+    size_t services_count;
     /* Command of the main process */
     const char *const *entrypoint;
     size_t entrypoint_count;
@@ -2335,6 +2529,23 @@ struct iii_proc_kill_options {
     /* Signal, without SIG: TERM, KILL, INT, HUP, USR1, USR2, STOP, CONT */
     const char *signal;
     size_t signal_len;
+};
+
+/* Optional fields of iii_service_list() */
+struct iii_service_list_options {
+    /* Answer when none is about to start, to be ready or to stop, or after so many seconds */
+    const int64_t *wait;
+};
+
+/* Optional fields of iii_service_logs() */
+struct iii_service_logs_options {
+    /* Byte offset to read from */
+    const int64_t *offset;
+    /* Stream events until the sandbox stops */
+    const bool *follow;
+    /* Encoding of the output: utf8, base64 */
+    const char *encoding;
+    size_t encoding_len;
 };
 
 /* Optional fields of iii_git_clone() */
@@ -2781,6 +2992,7 @@ struct iii_volume_attach_options {
 typedef int iii_exec_stream_chunk_fn(const struct iii_exec_stream_chunk *event, void *arg);
 typedef int iii_exec_output_event_fn(const struct iii_exec_output_event *event, void *arg);
 typedef int iii_file_event_fn(const struct iii_file_event *event, void *arg);
+typedef int iii_service_output_event_fn(const struct iii_service_output_event *event, void *arg);
 typedef int iii_image_event_fn(const struct iii_image_event *event, void *arg);
 typedef int iii_context_event_fn(const struct iii_context_event *event, void *arg);
 typedef int iii_log_event_fn(const struct iii_log_event *event, void *arg);
@@ -3153,6 +3365,27 @@ III_API int iii_proc_top(const iii_sandbox *sandbox, struct iii_process_top **re
 /* Send a signal to a process */
 III_API int iii_proc_kill(const iii_sandbox *sandbox, int64_t pid, const struct iii_proc_kill_options *options,
                           struct iii_process_killed **ret, struct iii_error *err);
+/* Services of a sandbox and their states */
+III_API int iii_service_list(const iii_sandbox *sandbox, const struct iii_service_list_options *options,
+                             struct iii_service_list **ret, struct iii_error *err);
+/* Start a service that does not run */
+III_API int iii_service_start(const iii_sandbox *sandbox, const char *name, struct iii_service **ret,
+                              struct iii_error *err);
+/* Stop a service; a request starts it, or the next start of its sandbox */
+III_API int iii_service_stop(const iii_sandbox *sandbox, const char *name, struct iii_service **ret,
+                             struct iii_error *err);
+/* Stop a service and start it again, with the environment that the sandbox has now */
+III_API int iii_service_restart(const iii_sandbox *sandbox, const char *name, struct iii_service **ret,
+                                struct iii_error *err);
+/* Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream */
+III_API int iii_service_logs(const iii_sandbox *sandbox, const char *name,
+                             const struct iii_service_logs_options *options, struct iii_service_output **ret,
+                             struct iii_error *err);
+/* Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream: each event
+ * as it comes */
+III_API int iii_service_logs_events(const iii_sandbox *sandbox, const char *name,
+                                    const struct iii_service_logs_options *options,
+                                    iii_service_output_event_fn *on_event, void *arg, struct iii_error *err);
 /* Clone a repository */
 III_API int iii_git_clone(const iii_sandbox *sandbox, const char *url, const struct iii_git_clone_options *options,
                           struct iii_exec_result **ret, struct iii_error *err);

@@ -125,7 +125,10 @@ static json_t *encode_value(const struct table_field *f, const char *at)
 /* Numbers that are no pointers are always there; everything else is when its pointer is. */
 static bool is_there(const struct table_field *f, const char *at)
 {
-    return is_inline(f) || *(const void *const *)(const void *)(at + f->offset) != NULL;
+    const void *slot = at + f->offset;
+    if (f->kind == KIND_COMMAND)
+        return ((const struct iii_command *)slot)->shell || ((const struct iii_command *)slot)->words;
+    return is_inline(f) || *(const void *const *)slot != NULL;
 }
 
 json_t *iii_table_encode(const struct table_type *type, const void *data, enum table_place place)

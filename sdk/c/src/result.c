@@ -120,6 +120,30 @@ static size_t scalar_size(enum table_kind kind)
     return kind == KIND_BOOLEAN ? sizeof(bool) : kind == KIND_NUMBER ? sizeof(double) : sizeof(int64_t);
 }
 
+static int decode_command(struct walk *w, const struct table_field *f, json_t *value, struct iii_command *at)
+{
+    size_t i;
+    json_t *word;
+
+    at->shell = json_string_value(value);
+    if (at->shell)
+        return 0;
+    if (!json_is_array(value))
+        return wrong(w, f, "a text or a list");
+    const char **words = more(w, json_array_size(value), sizeof(*words));
+    if (!words)
+        return no_memory(w);
+    json_array_foreach(value, i, word)
+    {
+        words[i] = json_string_value(word);
+        if (!words[i])
+            return wrong(w, f, "a list of texts");
+    }
+    at->words = words;
+    at->count = json_array_size(value);
+    return 0;
+}
+
 /* `size` gets the length of a text, unless NULL. */
 static int decode_one(struct walk *w, const struct table_field *f, json_t *value, void *slot, size_t *size)
 {
@@ -133,6 +157,8 @@ static int decode_one(struct walk *w, const struct table_field *f, json_t *value
             *size = json_string_length(value);
         return 0;
     }
+    if (f->kind == KIND_COMMAND)
+        return decode_command(w, f, value, slot);
     if (f->kind != KIND_OBJECT && !f->optional)
         return decode_scalar(w, f, value, slot);
     void *at = more(w, 1, f->kind == KIND_OBJECT ? f->of->size : scalar_size(f->kind));

@@ -122,6 +122,17 @@ func call(ctx context.Context, c *sandbox.Client, name string, a args) (any, err
 		return box(c, a).Processes.Top(ctx)
 	case "proc_kill":
 		return box(c, a).Processes.Kill(ctx, get[int64](a, "pid"), optional[string](a, "signal"))
+	case "service_list":
+		found, err := box(c, a).Service.List(ctx, options[sandbox.ServiceListOptions](a))
+		return map[string]any{"services": found}, err
+	case "service_start":
+		return box(c, a).Service.Start(ctx, get[string](a, "name"))
+	case "service_stop":
+		return box(c, a).Service.Stop(ctx, get[string](a, "name"))
+	case "service_restart":
+		return box(c, a).Service.Restart(ctx, get[string](a, "name"))
+	case "service_logs":
+		return box(c, a).Service.Logs(ctx, get[string](a, "name"), options[sandbox.ServiceLogsOptions](a))
 	case "git_clone":
 		return box(c, a).Git.Clone(ctx, get[string](a, "url"), options[sandbox.GitCloneOptions](a))
 	case "git_status":
@@ -331,6 +342,8 @@ func stream(ctx context.Context, c *sandbox.Client, name string, a args) (source
 		return events(c.Handle("").Durable.Follow(ctx, get[string](a, "execId"), options[sandbox.ExecOutputOptions](a)))
 	case "fs_watch":
 		return events(box(c, a).Filesystem.Watch(ctx, options[sandbox.FsWatchOptions](a)))
+	case "service_logs":
+		return events(box(c, a).Service.Follow(ctx, get[string](a, "name"), options[sandbox.ServiceLogsOptions](a)))
 	case "image_pull":
 		return events(c.Images.PullStream(ctx, get[string](a, "image")))
 	case "context_execute_stream":

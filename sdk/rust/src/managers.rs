@@ -92,6 +92,11 @@ impl PortManager {
 }
 
 manager! {
+    /// Commands of the sandbox's configuration that its agent keeps running.
+    ServiceManager
+}
+
+manager! {
     /// Commands that wait for their turn.
     QueueManager
 }

@@ -42,6 +42,7 @@ export {
   ProcessManager,
   ProxyManager,
   QueueManager,
+  ServiceManager,
   SnapshotManager,
   StreamManager,
   TemplateManager,

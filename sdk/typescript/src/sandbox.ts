@@ -15,6 +15,7 @@ import {
   ProxyManager,
   QueueManager,
   SandboxMethods,
+  ServiceManager,
   StreamManager,
 } from "./generated/managers.js";
 import type {
@@ -74,6 +75,7 @@ export class Sandbox extends SandboxMethods implements SandboxInfo {
   readonly processes: ProcessManager;
   readonly proxy: ProxyManager;
   readonly queue: QueueManager;
+  readonly service: ServiceManager;
   readonly streams: StreamManager;
   readonly terminal: TerminalManager;
   protected readonly api: Api;
@@ -99,6 +101,7 @@ export class Sandbox extends SandboxMethods implements SandboxInfo {
     this.processes = new ProcessManager(api, info.id);
     this.proxy = new ProxyManager(api, info.id);
     this.queue = new QueueManager(api, info.id);
+    this.service = new ServiceManager(api, info.id);
     this.streams = new StreamManager(api, info.id);
     this.terminal = new TerminalManager(api, info.id);
   }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,13 +38,13 @@ struct background_watch {
 struct growth {
     struct background *b;
     struct background_watch *watches;
-    char id[BACKGROUND_ID_MAX + 1];
+    char key[IDENT_MAX + BACKGROUND_ID_MAX + 2]; /* sandbox and tag */
 };
 
 struct background {
     struct manager *m;
     struct records records;
-    struct map *growing; /* id -> struct growth */
+    struct map *growing; /* sandbox and tag -> struct growth */
 };
 
 /* ex NULL: the exit status is unknown. */
@@ -290,7 +291,7 @@ static void on_grown(void *arg, const struct err *err)
 {
     struct growth *g = arg;
     (void)err; /* whatever it is, the next read reports it */
-    (void)map_remove(g->b->growing, g->id);
+    (void)map_remove(g->b->growing, g->key);
     while (g->watches) {
         struct background_watch *w = g->watches;
         g->watches = w->next;
@@ -302,28 +303,24 @@ static void on_grown(void *arg, const struct err *err)
     free(g);
 }
 
-struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
-                                          struct err *err)
+struct background_watch *background_watch(struct background *b, struct sandbox *s, const char *tag, uint64_t offset,
+                                          loop_fn *fn, void *arg, struct err *err)
 {
-    json_t *rec = background_find(b, id, err);
-    struct sandbox *s = rec ? manager_find(b->m, json_get_str(rec, "sandboxId", ""), err) : NULL;
-    if (s && !s->link)
-        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no agent", s->id);
-    if (!s || !s->link)
-        return NULL;
+    char key[sizeof(((struct growth *)NULL)->key)];
+    (void)snprintf(key, sizeof(key), "%s/%s", s->id, tag);
     struct growth *g =
-        map_get(b->growing, id); /* it asks for an earlier offset, or this one: woken too early, never too late */
+        map_get(b->growing, key); /* it asks for an earlier offset, or this one: woken too early, never too late */
     if (!g) {
         g = xzalloc(sizeof(*g));
         g->b = b;
-        memcpy(g->id, id, strnlen(id, BACKGROUND_ID_MAX));
-        int r = guest_job_wait(s->link, id, offset, on_grown, g);
+        memcpy(g->key, key, sizeof(key));
+        int r = guest_job_wait(s->link, tag, offset, on_grown, g);
         if (r < 0) {
-            (void)err_set(err, err_from_errno(-r), -r, "wait for output of %s", id);
+            (void)err_set(err, err_from_errno(-r), -r, "wait for output of %s", tag);
             free(g);
             return NULL;
         }
-        map_set(b->growing, id, g);
+        map_set(b->growing, key, g);
     }
     struct background_watch *w = xzalloc(sizeof(*w));
     *w = (struct background_watch){ .next = g->watches, .of = g, .fn = fn, .arg = arg };

@@ -29,11 +29,11 @@ int background_start(struct background *b, struct sandbox *s, const struct backg
 /* The record after a look at the agent, which knows the size of the log. In a paused sandbox it is what was known last.
  */
 int background_state(struct background *b, const char *id, background_fn *fn, void *arg, struct err *err);
-/* Calls fn once when the log has bytes past offset, or the command has ended or is gone; never from inside this call.
- * However many watch a command, the agent is asked once. NULL with err. */
+/* Calls fn once when the log of that tag in s, which has a link, has bytes past offset, or its command has ended or is
+ * gone; never from inside this call. However many watch a log, the agent is asked once. NULL with err. */
 struct background_watch;
-struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
-                                          struct err *err);
+struct background_watch *background_watch(struct background *b, struct sandbox *s, const char *tag, uint64_t offset,
+                                          loop_fn *fn, void *arg, struct err *err);
 struct background_watch *background_unwatch(struct background_watch *w); /* before fn was called */
 /* "": no owner; NULL: no such command. ret_sandbox: the one it runs in. */
 const char *background_owner(const struct background *b, const char *id, const char **ret_sandbox);

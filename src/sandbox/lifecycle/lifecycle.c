@@ -22,6 +22,7 @@
 #include "base/strlist.h"
 #include "image/preset.h"
 #include "image/reference.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/policy.h"
@@ -231,11 +232,12 @@ static void create_finish(struct creation *b, const struct err *err)
     free(b);
 }
 
-/* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log.
- */
+/* Its services, and the image's or the request's main process: a durable command with the tag "main", whose output is
+ * the sandbox's log. */
 void lifecycle_start_entrypoint(struct sandbox *s)
 {
     char **argv = s->config.entrypoint;
+    services_begin(s, true);
     if (!argv || !argv[0])
         return;
     static const struct guest_exec_events no_events;
@@ -539,7 +541,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     m->n_creating++;
     tenant_making(m, s, 1);
     if (r < 0 || limits_check(&s->config, s->runtime, &err) < 0 || policy_check(&s->config, s->runtime, &err) < 0 ||
-        pins_add(m, image, s->id, &err) < 0) {
+        services_check(s, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
         create_finish(b, &err);
         return;
     }

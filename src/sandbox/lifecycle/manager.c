@@ -29,6 +29,7 @@
 #include "sandbox/exec/background.h"
 #include "sandbox/exec/context.h"
 #include "sandbox/exec/queue.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/exec/terminal.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
@@ -208,6 +209,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     (void)gethostname(host, sizeof(host) - 1);
     m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : xasprintf("iii-sandbox-%s", host);
     m->background = background_new(m);
+    services_init(m);
     m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
     m->denied_calls = denied_calls_new(m);
     m->listening = listening_new(m);

@@ -7,6 +7,7 @@
 #include "sandbox/exec/background.h"
 #include "sandbox/exec/context.h"
 #include "sandbox/exec/queue.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/offload.h"
@@ -147,6 +148,7 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
         s->kept = json_unref(s->kept);
         idle_touch(s);
         manager_entered(a->r->m, s);
+        services_begin(s, false);
         lifecycle_resize_again(s);
     } else if (ops->retain) {
         a->why = xstrdup(box ? why.msg : err->msg);

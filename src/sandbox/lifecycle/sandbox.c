@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/observe/sandbox_usage.h"
@@ -94,6 +95,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     free(s->digest);
     free(s->counted.layer);
     strlist_free(s->exec_env);
+    services_free(s);
     free(s);
     return NULL;
 }
@@ -122,6 +124,8 @@ json_t *sandbox_json(const struct sandbox *s)
         if (s->why)
             (void)json_object_set_new(j, "error", json_string(s->why));
     }
+    if (s->services)
+        (void)json_object_set_new(j, "services", services_json(s));
     const char *why = s->box && s->runtime->ops->without_agent ? s->runtime->ops->without_agent(s->box) : NULL;
     if (why)
         (void)json_object_set_new(j, "withoutAgent", json_string(why));

@@ -19,6 +19,7 @@
 struct capture;
 struct manager;
 struct manager_waiter;
+struct service_set;
 struct stopping;
 
 enum sandbox_status {
@@ -83,6 +84,7 @@ struct sandbox {
         uint32_t pids;
         uint64_t memory_bytes, oom_kills;
     } inside;
+    struct service_set *services; /* private: services.c; NULL: it has none */
     uint64_t relayed[2];  /* bytes that the egress relay sent for it and to it since this server has it: egress.c */
     struct {              /* private: listening.c */
         json_t *rows;     /* what listens inside; NULL: nothing does */

@@ -11,7 +11,7 @@
 
 #define INODES_USUAL (4 * 1024 * 1024) /* most that a disk gets unasked */
 
-enum kind { TEXT, INT, NUM, BOOL, MAP, LIST };
+enum kind { TEXT, INT, NUM, BOOL, MAP, LIST, ROWS };
 
 static const struct {
     const char *name;
@@ -46,6 +46,7 @@ static void clear_member(struct sandbox_config *c, size_t at)
         *(bool *)slot = false;
         break;
     case MAP:
+    case ROWS:
         *(json_t **)slot = json_unref(*(json_t **)slot);
         break;
     case LIST:
@@ -84,7 +85,8 @@ static bool set_member(struct sandbox_config *c, size_t at, json_t *value)
             *(bool *)slot = json_is_true(value);
         return json_is_boolean(value);
     case MAP:
-        if (!json_is_object(value))
+    case ROWS:
+        if (members[at].kind == MAP ? !json_is_object(value) : !json_is_array(value))
             return false;
         json_decref(*(json_t **)slot);
         *(json_t **)slot = json_incref(value);
@@ -112,6 +114,7 @@ static json_t *show(const struct sandbox_config *c, size_t at)
     case BOOL:
         return json_boolean(*(const bool *)slot);
     case MAP:
+    case ROWS:
         return json_incref(*(json_t *const *)slot);
     case LIST:
         return strlist_to_json(*(char **const *)slot);
@@ -142,7 +145,7 @@ struct sandbox_config sandbox_config_copy(const struct sandbox_config *c)
         void *slot = slot_of(&copy, i);
         if (members[i].kind == TEXT)
             *(char **)slot = xstrdup(*(char **)slot);
-        else if (members[i].kind == MAP)
+        else if (members[i].kind == MAP || members[i].kind == ROWS)
             *(json_t **)slot = json_deep_copy(*(json_t **)slot);
         else if (members[i].kind == LIST)
             *(char ***)slot = strlist_copy(*(char ***)slot);

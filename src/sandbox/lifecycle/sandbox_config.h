@@ -14,7 +14,7 @@
 #include "os/filter.h"
 
 /* F(name of the bit, member of JSON, kind, member here), in the order in which they are written. TEXT: char *, INT:
- * int64_t, NUM: double, BOOL: bool, MAP: json_t * {str: str}, LIST: char **. */
+ * int64_t, NUM: double, BOOL: bool, MAP: json_t * {str: str}, LIST: char **, ROWS: json_t * array of objects. */
 #define SANDBOX_CONFIG_MEMBERS(F)                       \
     F(IMAGE, "image", TEXT, image)                      \
     F(NAME, "name", TEXT, name)                         \
@@ -38,7 +38,8 @@
     F(RESTART, "restart", TEXT, restart)                \
     F(AUTO_RESUME, "autoResume", BOOL, auto_resume)     \
     F(WORKDIR, "workdir", TEXT, workdir)                \
-    F(BACKEND, "backend", TEXT, backend)
+    F(BACKEND, "backend", TEXT, backend)                \
+    F(SERVICES, "services", ROWS, services)
 
 enum {
 #define SANDBOX_CONFIG_AT(bit, json, kind, member) SANDBOX_CONFIG_AT_##bit,
@@ -58,6 +59,7 @@ enum sandbox_config_bit {
 #define SANDBOX_CONFIG_TYPE_BOOL bool
 #define SANDBOX_CONFIG_TYPE_MAP  json_t *
 #define SANDBOX_CONFIG_TYPE_LIST char **
+#define SANDBOX_CONFIG_TYPE_ROWS json_t *
 
 /* Zero is the empty configuration. A member that is not given is 0, false or NULL. */
 struct sandbox_config {

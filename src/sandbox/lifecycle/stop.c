@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "sandbox/exec/services.h"
 #include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/limits.h"
@@ -484,10 +485,12 @@ static void on_mounted(void *arg)
     struct sandbox *s = arg;
     if (!start_is_alive(s))
         return;
-    if (s->saved) /* it continues */
+    if (s->saved) { /* it continues */
         lifecycle_drop_saved(s);
-    else
+        services_begin(s, false);
+    } else {
         lifecycle_start_entrypoint(s);
+    }
     guest_await_ports(s->link, LIMIT_DEFAULT(AWAKE_PORT_MS));
     restart_started(s);
     (void)event_log_emit(s->manager->events, "sandbox.started", s->id, NULL);

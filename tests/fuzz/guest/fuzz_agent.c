@@ -22,6 +22,7 @@
 #include "agent/conn.h"
 #include "agent/exec.h"
 #include "agent/job.h"
+#include "agent/service.h"
 #include "agent/spawn.h"
 #include "os/tree.h"
 
@@ -108,6 +109,7 @@ static void serve(const uint8_t *data, size_t size)
     agent_loop_run(&a.loop, before_sleep, &a); /* until its only link is gone */
     MUST(!a.conns && !a.execs);
     agent_conn_end_all(&a);
+    agent_service_end_all(&a);
     agent_exec_end_all(&a);
     agent_job_end_all(&a);
     agent_loop_done(&a.loop);

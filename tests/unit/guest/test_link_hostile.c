@@ -738,6 +738,78 @@ static void on_job_exit(void *arg, const char *tag, const struct guest_exit *ex)
     note(r);
 }
 
+static void send_service(struct rig *r, uint8_t state, uint32_t pid, uint32_t code, uint64_t age_ms)
+{
+    uint8_t mem[128];
+    struct proto_writer w;
+    proto_writer_init(&w, mem, sizeof(mem));
+    proto_put_str(&w, "web");
+    proto_put_u8(&w, state);
+    proto_put_u32(&w, pid);
+    proto_put_u32(&w, 4);
+    proto_put_u8(&w, code != 0);
+    proto_put_u32(&w, code);
+    proto_put_u64(&w, age_ms);
+    proto_put_str(&w, "why");
+    send_frame(r, 0, PROTO_SERVICE_STATE, 0, mem, w.len);
+}
+
+static void on_service(void *arg, const struct guest_service *s)
+{
+    struct rig *r = arg;
+    CHECK_STR(s->name, "web");
+    CHECK_STR(s->error, "why");
+    CHECK_INT(s->restarts, 4);
+    CHECK_INT(s->age_ms, 9);
+    r->entries = (size_t)s->state * 1000 + (size_t)(s->code + 1);
+    r->done++;
+    note(r);
+}
+
+TEST(states_of_services_are_told_and_checked)
+{
+    static const struct {
+        uint32_t state, pid, code;
+        uint64_t age_ms;
+    } wrong[] = { { 0, 1, 0, 9 },
+                  { PROTO_SERVICE_LAST + 1, 1, 0, 9 },
+                  { 1, 0x80000000u, 0, 9 },
+                  { 1, 1, 256, 9 },
+                  { 1, 1, 0, LIMIT_MAX(WHOLE) + 1ull } };
+    struct rig r;
+    rig_init(&r);
+    guest_on_service(r.g, on_service, &r);
+    mutepeer_handshake(r.peer);
+    send_service(&r, PROTO_SERVICE_RUNNING, 7, 0, 9);
+    wait_for(&r, &r.done, 1);
+    CHECK_INT(r.entries, PROTO_SERVICE_RUNNING * 1000); /* none has exited: code -1 */
+    send_service(&r, PROTO_SERVICE_FAILED, 0, 255, 9);
+    wait_for(&r, &r.done, 2);
+    CHECK_INT(r.entries, PROTO_SERVICE_FAILED * 1000 + 256);
+    rig_done(&r);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        rig_init(&r);
+        mutepeer_handshake(r.peer);
+        start_exec(&r);
+        send_service(&r, (uint8_t)wrong[i].state, wrong[i].pid, wrong[i].code, wrong[i].age_ms);
+        check_broken(&r);
+        rig_done(&r);
+    }
+}
+
+TEST(services_need_an_agent_that_has_them)
+{
+    const char *argv[] = { "true", NULL };
+    struct guest_service_plan plan = { .name = "web", .exec.argv = argv };
+    struct err err = ERR_INIT;
+    struct rig r;
+    rig_init(&r);
+    CHECK_INT(guest_service_define(r.g, &plan, on_done, &r, &err), -EOPNOTSUPP);
+    CHECK_INT(err.code, ERR_UNSUPPORTED);
+    CHECK_INT(guest_service_act(r.g, "web", PROTO_ACT_STOP, on_done, &r), -EOPNOTSUPP);
+    rig_done(&r);
+}
+
 TEST(the_end_of_a_durable_command_is_told)
 {
     struct rig r;
@@ -856,6 +928,8 @@ int main(void)
     RUN(input_stops_at_the_window_and_goes_on_after_credit);
     RUN(data_waits_while_the_queue_is_long_and_goes_on_when_it_drains);
     RUN(a_datagram_is_taken_whole_or_not_at_all);
+    RUN(states_of_services_are_told_and_checked);
+    RUN(services_need_an_agent_that_has_them);
     RUN(the_end_of_a_durable_command_is_told);
     RUN(frames_that_cost_much_leave_half_of_the_time_to_others);
     RUN(bad_arguments_never_reach_the_wire);

@@ -500,6 +500,55 @@ int iii_proc_kill(const iii_sandbox *sandbox, int64_t pid, const struct iii_proc
     return iii_call_run(&c, &iii_type_process_killed, (void **)ret, err);
 }
 
+int iii_service_list(const iii_sandbox *sandbox, const struct iii_service_list_options *options,
+                     struct iii_service_list **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "GET", CALL_SAFE | CALL_LONG);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_service_list_options, options);
+    return iii_call_run(&c, &iii_type_service_list, (void **)ret, err);
+}
+
+int iii_service_start(const iii_sandbox *sandbox, const char *name, struct iii_service **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services/{name}/start", iii_sandbox_id(sandbox), name, NULL);
+    return iii_call_run(&c, &iii_type_service, (void **)ret, err);
+}
+
+int iii_service_stop(const iii_sandbox *sandbox, const char *name, struct iii_service **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services/{name}/stop", iii_sandbox_id(sandbox), name, NULL);
+    return iii_call_run(&c, &iii_type_service, (void **)ret, err);
+}
+
+int iii_service_restart(const iii_sandbox *sandbox, const char *name, struct iii_service **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services/{name}/restart", iii_sandbox_id(sandbox), name, NULL);
+    return iii_call_run(&c, &iii_type_service, (void **)ret, err);
+}
+
+int iii_service_logs(const iii_sandbox *sandbox, const char *name, const struct iii_service_logs_options *options,
+                     struct iii_service_output **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services/{name}/logs", iii_sandbox_id(sandbox), name, NULL);
+    iii_call_options(&c, &iii_type_service_logs_options, options);
+    return iii_call_run(&c, &iii_type_service_output, (void **)ret, err);
+}
+
+int iii_service_logs_events(const iii_sandbox *sandbox, const char *name,
+                            const struct iii_service_logs_options *options, iii_service_output_event_fn *on_event,
+                            void *arg, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/services/{name}/logs", iii_sandbox_id(sandbox), name, NULL);
+    iii_call_options(&c, &iii_type_service_logs_options, options);
+    return iii_call_stream(&c, &iii_type_service_output_event, (iii_event_fn *)on_event, arg, err);
+}
+
 int iii_git_clone(const iii_sandbox *sandbox, const char *url, const struct iii_git_clone_options *options,
                   struct iii_exec_result **ret, struct iii_error *err)
 {

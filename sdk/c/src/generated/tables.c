@@ -38,6 +38,68 @@ static const struct table_field fields_file_content[] = {
 };
 const struct table_type iii_type_file_content = {"FileContent", sizeof(struct iii_file_content), fields_file_content, 9, false};
 
+static const struct table_field fields_service_ready[] = {
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_ready, port), 0, NULL},
+    {"http", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_ready, http), offsetof(struct iii_service_ready, http_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_ready, command), 0, NULL},
+    {"intervalMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_ready, interval_ms), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_ready, timeout), 0, NULL},
+};
+const struct table_type iii_type_service_ready = {"ServiceReady", sizeof(struct iii_service_ready), fields_service_ready, 5, false};
+
+static const struct table_field fields_service_config[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_config, name), offsetof(struct iii_service_config, name_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_config, command), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_service_config, env), offsetof(struct iii_service_config, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, user), offsetof(struct iii_service_config, user_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, cwd), offsetof(struct iii_service_config, cwd_len), NULL},
+    {"ready", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, ready), 0, &iii_type_service_ready},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, restart), offsetof(struct iii_service_config, restart_len), NULL},
+    {"maxRestarts", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, max_restarts), 0, NULL},
+    {"backoffMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, backoff_ms), 0, NULL},
+    {"stopTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_config, stop_timeout), 0, NULL},
+    {"dependsOn", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_service_config, depends_on), offsetof(struct iii_service_config, depends_on_count), NULL},
+};
+const struct table_type iii_type_service_config = {"ServiceConfig", sizeof(struct iii_service_config), fields_service_config, 11, false};
+
+static const struct table_field fields_service[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service, name), offsetof(struct iii_service, name_len), NULL},
+    {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service, state), offsetof(struct iii_service, state_len), NULL},
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service, pid), 0, NULL},
+    {"restarts", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service, restarts), 0, NULL},
+    {"since", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service, since), 0, NULL},
+    {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service, exit_code), 0, NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service, error), offsetof(struct iii_service, error_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_service, warnings), offsetof(struct iii_service, warnings_count), NULL},
+};
+const struct table_type iii_type_service = {"Service", sizeof(struct iii_service), fields_service, 8, false};
+
+static const struct table_field fields_service_list[] = {
+    {"services", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_service_list, services), offsetof(struct iii_service_list, services_count), &iii_type_service},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_service_list, warnings), offsetof(struct iii_service_list, warnings_count), NULL},
+};
+const struct table_type iii_type_service_list = {"ServiceList", sizeof(struct iii_service_list), fields_service_list, 2, false};
+
+static const struct table_field fields_service_output[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output, output), offsetof(struct iii_service_output, output_len), NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output, offset), 0, NULL},
+    {"running", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output, running), 0, NULL},
+    {"encoding", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output, encoding), offsetof(struct iii_service_output, encoding_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_service_output, warnings), offsetof(struct iii_service_output, warnings_count), NULL},
+};
+const struct table_type iii_type_service_output = {"ServiceOutput", sizeof(struct iii_service_output), fields_service_output, 5, false};
+
+static const struct table_field fields_service_output_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output_event, type), offsetof(struct iii_service_output_event, type_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_output_event, data), offsetof(struct iii_service_output_event, data_len), NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_output_event, offset), 0, NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_output_event, error), offsetof(struct iii_service_output_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_output_event, code), offsetof(struct iii_service_output_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_service_output_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_service_output_event, tenant), offsetof(struct iii_service_output_event, tenant_len), NULL},
+};
+const struct table_type iii_type_service_output_event = {"ServiceOutputEvent", sizeof(struct iii_service_output_event), fields_service_output_event, 7, false};
+
 static const struct table_field fields_ssh_key[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, id), offsetof(struct iii_ssh_key, id_len), NULL},
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_ssh_key, name), offsetof(struct iii_ssh_key, name_len), NULL},
@@ -160,8 +222,9 @@ static const struct table_field fields_sandbox_config[] = {
     {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, restart), offsetof(struct iii_sandbox_config, restart_len), NULL},
     {"autoResume", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, auto_resume), 0, NULL},
     {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, seccomp), offsetof(struct iii_sandbox_config, seccomp_len), NULL},
+    {"services", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_config, services), offsetof(struct iii_sandbox_config, services_count), &iii_type_service_config},
 };
-const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 22, false};
+const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 23, false};
 
 static const struct table_field fields_sandbox_info[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, id), offsetof(struct iii_sandbox_info, id_len), NULL},
@@ -184,9 +247,10 @@ static const struct table_field fields_sandbox_info[] = {
     {"stoppedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, stopped_at), 0, NULL},
     {"stopReason", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, stop_reason), offsetof(struct iii_sandbox_info, stop_reason_len), NULL},
     {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, error), offsetof(struct iii_sandbox_info, error_len), NULL},
+    {"services", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_info, services), offsetof(struct iii_sandbox_info, services_count), &iii_type_service},
     {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_info, warnings), offsetof(struct iii_sandbox_info, warnings_count), NULL},
 };
-const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 21, false};
+const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 22, false};
 
 static const struct table_field fields_sandbox_fork[] = {
     {"sandboxes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_fork, sandboxes), offsetof(struct iii_sandbox_fork, sandboxes_count), &iii_type_sandbox_info},
@@ -1193,11 +1257,59 @@ static const struct table_field fields_token_list[] = {
 };
 const struct table_type iii_type_token_list = {"TokenList", sizeof(struct iii_token_list), fields_token_list, 2, false};
 
+static const struct table_field fields_sandbox_create_service_ready[] = {
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service_ready, port), 0, NULL},
+    {"http", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service_ready, http), offsetof(struct iii_sandbox_create_service_ready, http_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service_ready, command), 0, NULL},
+    {"intervalMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service_ready, interval_ms), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service_ready, timeout), 0, NULL},
+};
+const struct table_type iii_type_sandbox_create_service_ready = {"SandboxCreateServiceReady", sizeof(struct iii_sandbox_create_service_ready), fields_sandbox_create_service_ready, 5, false};
+
+static const struct table_field fields_sandbox_create_service[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_create_service, name), offsetof(struct iii_sandbox_create_service, name_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_create_service, command), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, env), offsetof(struct iii_sandbox_create_service, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, user), offsetof(struct iii_sandbox_create_service, user_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, cwd), offsetof(struct iii_sandbox_create_service, cwd_len), NULL},
+    {"ready", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, ready), 0, &iii_type_sandbox_create_service_ready},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, restart), offsetof(struct iii_sandbox_create_service, restart_len), NULL},
+    {"maxRestarts", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, max_restarts), 0, NULL},
+    {"backoffMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, backoff_ms), 0, NULL},
+    {"stopTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, stop_timeout), 0, NULL},
+    {"dependsOn", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_create_service, depends_on), offsetof(struct iii_sandbox_create_service, depends_on_count), NULL},
+};
+const struct table_type iii_type_sandbox_create_service = {"SandboxCreateService", sizeof(struct iii_sandbox_create_service), fields_sandbox_create_service, 11, false};
+
 static const struct table_field fields_fs_move_move[] = {
     {"from", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_fs_move_move, from), offsetof(struct iii_fs_move_move, from_len), NULL},
     {"to", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_fs_move_move, to), offsetof(struct iii_fs_move_move, to_len), NULL},
 };
 const struct table_type iii_type_fs_move_move = {"FsMoveMove", sizeof(struct iii_fs_move_move), fields_fs_move_move, 2, false};
+
+static const struct table_field fields_template_create_config_service_ready[] = {
+    {"port", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service_ready, port), 0, NULL},
+    {"http", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service_ready, http), offsetof(struct iii_template_create_config_service_ready, http_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service_ready, command), 0, NULL},
+    {"intervalMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service_ready, interval_ms), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service_ready, timeout), 0, NULL},
+};
+const struct table_type iii_type_template_create_config_service_ready = {"TemplateCreateConfigServiceReady", sizeof(struct iii_template_create_config_service_ready), fields_template_create_config_service_ready, 5, false};
+
+static const struct table_field fields_template_create_config_service[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_template_create_config_service, name), offsetof(struct iii_template_create_config_service, name_len), NULL},
+    {"command", KIND_COMMAND, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_template_create_config_service, command), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, env), offsetof(struct iii_template_create_config_service, env_count), NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, user), offsetof(struct iii_template_create_config_service, user_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, cwd), offsetof(struct iii_template_create_config_service, cwd_len), NULL},
+    {"ready", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, ready), 0, &iii_type_template_create_config_service_ready},
+    {"restart", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, restart), offsetof(struct iii_template_create_config_service, restart_len), NULL},
+    {"maxRestarts", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, max_restarts), 0, NULL},
+    {"backoffMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, backoff_ms), 0, NULL},
+    {"stopTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, stop_timeout), 0, NULL},
+    {"dependsOn", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config_service, depends_on), offsetof(struct iii_template_create_config_service, depends_on_count), NULL},
+};
+const struct table_type iii_type_template_create_config_service = {"TemplateCreateConfigService", sizeof(struct iii_template_create_config_service), fields_template_create_config_service, 11, false};
 
 static const struct table_field fields_template_create_config[] = {
     {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_template_create_config, image), offsetof(struct iii_template_create_config, image_len), NULL},
@@ -1221,9 +1333,10 @@ static const struct table_field fields_template_create_config[] = {
     {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, seccomp), offsetof(struct iii_template_create_config, seccomp_len), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, workdir), offsetof(struct iii_template_create_config, workdir_len), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, metadata), offsetof(struct iii_template_create_config, metadata_count), NULL},
+    {"services", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config, services), offsetof(struct iii_template_create_config, services_count), &iii_type_template_create_config_service},
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config, entrypoint), offsetof(struct iii_template_create_config, entrypoint_count), NULL},
 };
-const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 22, false};
+const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 23, false};
 
 static const struct table_field fields_egress_set_rule[] = {
     {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_set_rule, action), offsetof(struct iii_egress_set_rule, action_len), NULL},
@@ -1255,12 +1368,13 @@ static const struct table_field fields_sandbox_create_options[] = {
     {"seccomp", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, seccomp), offsetof(struct iii_sandbox_create_options, seccomp_len), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, workdir), offsetof(struct iii_sandbox_create_options, workdir_len), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, metadata), offsetof(struct iii_sandbox_create_options, metadata_count), NULL},
+    {"services", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, services), offsetof(struct iii_sandbox_create_options, services_count), &iii_type_sandbox_create_service},
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, entrypoint), offsetof(struct iii_sandbox_create_options, entrypoint_count), NULL},
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, backend), offsetof(struct iii_sandbox_create_options, backend_len), NULL},
     {"template", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, template_), offsetof(struct iii_sandbox_create_options, template_len), NULL},
     {"ifExists", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, if_exists), offsetof(struct iii_sandbox_create_options, if_exists_len), NULL},
 };
-const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 25, false};
+const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 26, false};
 
 static const struct table_field fields_sandbox_list_options[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, status), offsetof(struct iii_sandbox_list_options, status_len), NULL},
@@ -1452,6 +1566,18 @@ static const struct table_field fields_proc_kill_options[] = {
     {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proc_kill_options, signal), offsetof(struct iii_proc_kill_options, signal_len), NULL},
 };
 const struct table_type iii_type_proc_kill_options = {"proc_kill_options", sizeof(struct iii_proc_kill_options), fields_proc_kill_options, 1, false};
+
+static const struct table_field fields_service_list_options[] = {
+    {"wait", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_service_list_options, wait), 0, NULL},
+};
+const struct table_type iii_type_service_list_options = {"service_list_options", sizeof(struct iii_service_list_options), fields_service_list_options, 1, false};
+
+static const struct table_field fields_service_logs_options[] = {
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_service_logs_options, offset), 0, NULL},
+    {"follow", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_service_logs_options, follow), 0, NULL},
+    {"encoding", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_service_logs_options, encoding), offsetof(struct iii_service_logs_options, encoding_len), NULL},
+};
+const struct table_type iii_type_service_logs_options = {"service_logs_options", sizeof(struct iii_service_logs_options), fields_service_logs_options, 3, false};
 
 static const struct table_field fields_git_clone_options[] = {
     {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_clone_options, path), offsetof(struct iii_git_clone_options, path_len), NULL},

@@ -9,9 +9,57 @@ from typing_extensions import NotRequired, Required
 from ._model import Ended, Model
 
 
+SandboxCreateServiceReady = TypedDict("SandboxCreateServiceReady", {
+    "port": NotRequired[int],
+    "http": NotRequired[str],
+    "command": NotRequired[str | list[str]],
+    "intervalMs": NotRequired[int],
+    "timeout": NotRequired[int],
+})
+
+
+SandboxCreateService = TypedDict("SandboxCreateService", {
+    "name": Required[str],
+    "command": Required[str | list[str]],
+    "env": NotRequired[dict[str, str]],
+    "user": NotRequired[str],
+    "cwd": NotRequired[str],
+    "ready": NotRequired[SandboxCreateServiceReady],
+    "restart": NotRequired[Literal["always", "on-failure", "no"]],
+    "maxRestarts": NotRequired[int],
+    "backoffMs": NotRequired[int],
+    "stopTimeout": NotRequired[int],
+    "dependsOn": NotRequired[list[str]],
+})
+
+
 FsMoveMove = TypedDict("FsMoveMove", {
     "from": Required[str],
     "to": Required[str],
+})
+
+
+TemplateCreateConfigServiceReady = TypedDict("TemplateCreateConfigServiceReady", {
+    "port": NotRequired[int],
+    "http": NotRequired[str],
+    "command": NotRequired[str | list[str]],
+    "intervalMs": NotRequired[int],
+    "timeout": NotRequired[int],
+})
+
+
+TemplateCreateConfigService = TypedDict("TemplateCreateConfigService", {
+    "name": Required[str],
+    "command": Required[str | list[str]],
+    "env": NotRequired[dict[str, str]],
+    "user": NotRequired[str],
+    "cwd": NotRequired[str],
+    "ready": NotRequired[TemplateCreateConfigServiceReady],
+    "restart": NotRequired[Literal["always", "on-failure", "no"]],
+    "maxRestarts": NotRequired[int],
+    "backoffMs": NotRequired[int],
+    "stopTimeout": NotRequired[int],
+    "dependsOn": NotRequired[list[str]],
 })
 
 
@@ -37,6 +85,7 @@ TemplateCreateConfig = TypedDict("TemplateCreateConfig", {
     "seccomp": NotRequired[Literal["default", "strict"]],
     "workdir": NotRequired[str],
     "metadata": NotRequired[dict[str, str]],
+    "services": NotRequired[list[TemplateCreateConfigService]],
     "entrypoint": NotRequired[list[str]],
 })
 
@@ -97,6 +146,98 @@ class FileContent(Model):
     @property
     def modified_at(self) -> int | None:
         return self.modifiedAt
+
+
+class ServiceReady(Model):
+    """What shows that a service is ready."""
+
+    port: int | None = None
+    http: str | None = None
+    command: str | list[str] | None = None
+    intervalMs: int | None = None
+    timeout: int | None = None
+
+    @property
+    def interval_ms(self) -> int | None:
+        return self.intervalMs
+
+
+class ServiceConfig(Model):
+    """A command that is kept running."""
+
+    name: str
+    command: str | list[str]
+    env: dict[str, str] | None = None
+    user: str | None = None
+    cwd: str | None = None
+    ready: ServiceReady | None = None
+    restart: str | None = None
+    maxRestarts: int | None = None
+    backoffMs: int | None = None
+    stopTimeout: int | None = None
+    dependsOn: list[str] | None = None
+
+    @property
+    def max_restarts(self) -> int | None:
+        return self.maxRestarts
+
+    @property
+    def backoff_ms(self) -> int | None:
+        return self.backoffMs
+
+    @property
+    def stop_timeout(self) -> int | None:
+        return self.stopTimeout
+
+    @property
+    def depends_on(self) -> list[str] | None:
+        return self.dependsOn
+
+
+class Service(Model):
+    """A service. state: waiting for those that it depends on, starting until it is ready, restarting while a pause lasts after its exit, exited with code 0 and not restarted, failed for good; since: of that state, milliseconds since the epoch; restarts: automatic ones; exitCode: of its last process."""
+
+    name: str
+    state: str
+    pid: int | None = None
+    restarts: int
+    since: int
+    exitCode: int | None = None
+    error: str | None = None
+    warnings: list[str] | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.exitCode
+
+
+class ServiceList(Model):
+    """Services in the order of the configuration."""
+
+    services: list[Service]
+    warnings: list[str] | None = None
+
+
+class ServiceOutput(Model):
+    """Output from the requested offset, and the next offset in bytes."""
+
+    output: str
+    offset: int
+    running: bool
+    encoding: str
+    warnings: list[str] | None = None
+
+
+class ServiceOutputEvent(Model):
+    """A piece of output and the offset after it; the last event is end: the sandbox has stopped."""
+
+    type: str
+    data: str | None = None
+    offset: int | None = None
+    error: str | None = None
+    code: str | None = None
+    timestamp: int
+    tenant: str | None = None
 
 
 class SshKey(Model):
@@ -289,6 +430,7 @@ class SandboxConfig(Model):
     restart: str | None = None
     autoResume: bool | None = None
     seccomp: str | None = None
+    services: list[ServiceConfig] | None = None
 
     @property
     def idle_timeout(self) -> int | None:
@@ -346,6 +488,7 @@ class SandboxInfo(Model):
     stoppedAt: int | None = None
     stopReason: str | None = None
     error: str | None = None
+    services: list[Service] | None = None
     warnings: list[str] | None = None
 
     @property
@@ -2066,6 +2209,7 @@ class SandboxSettings(TypedDict, total=False):
     seccomp: Literal["default", "strict"] | None
     workdir: str | None
     metadata: dict[str, str] | None
+    services: list[SandboxCreateService] | None
     entrypoint: list[str] | None
     backend: str | None
     template: str | None
@@ -2177,6 +2321,8 @@ __all__ = [
     "RichResult",
     "SandboxConfig",
     "SandboxCreateOptions",
+    "SandboxCreateService",
+    "SandboxCreateServiceReady",
     "SandboxEvent",
     "SandboxFork",
     "SandboxInfo",
@@ -2187,6 +2333,12 @@ __all__ = [
     "SandboxSettings",
     "SandboxTemplate",
     "SandboxVolume",
+    "Service",
+    "ServiceConfig",
+    "ServiceList",
+    "ServiceOutput",
+    "ServiceOutputEvent",
+    "ServiceReady",
     "SnapshotInfo",
     "SnapshotList",
     "SshInfo",
@@ -2195,6 +2347,8 @@ __all__ = [
     "Success",
     "Swept",
     "TemplateCreateConfig",
+    "TemplateCreateConfigService",
+    "TemplateCreateConfigServiceReady",
     "TemplateList",
     "TerminalChannel",
     "TerminalChannels",

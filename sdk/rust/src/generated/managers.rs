@@ -415,6 +415,38 @@ impl QueueManager {
     }
 }
 
+impl ServiceManager {
+    /// Services of a sandbox and their states
+    pub async fn list(&self, options: ServiceListOptions) -> Result<Vec<Service>> {
+        Ok(self.api.service_list(&self.id, options).await?.services)
+    }
+
+    /// Start a service that does not run
+    pub async fn start(&self, name: &str) -> Result<Service> {
+        self.api.service_start(&self.id, name).await
+    }
+
+    /// Stop a service; a request starts it, or the next start of its sandbox
+    pub async fn stop(&self, name: &str) -> Result<Service> {
+        self.api.service_stop(&self.id, name).await
+    }
+
+    /// Stop a service and start it again, with the environment that the sandbox has now
+    pub async fn restart(&self, name: &str) -> Result<Service> {
+        self.api.service_restart(&self.id, name).await
+    }
+
+    /// Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream
+    pub async fn logs(&self, name: &str, options: ServiceLogsOptions) -> Result<ServiceOutput> {
+        self.api.service_logs(&self.id, name, options).await
+    }
+
+    /// Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream
+    pub async fn follow(&self, name: &str, options: ServiceLogsOptions) -> Result<EventStream<ServiceOutputEvent>> {
+        self.api.service_logs_events(&self.id, name, ServiceLogsOptions { follow: Some(true), ..options }).await
+    }
+}
+
 impl StreamManager {
     /// Output of the sandbox's main process, line by line
     pub async fn logs(&self, options: StreamLogsOptions) -> Result<EventStream<LogEvent>> {

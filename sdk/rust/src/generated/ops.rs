@@ -68,6 +68,11 @@ pub const OPERATIONS: &[&str] = &[
     "proc_list",
     "proc_top",
     "proc_kill",
+    "service_list",
+    "service_start",
+    "service_stop",
+    "service_restart",
+    "service_logs",
     "git_clone",
     "git_status",
     "git_commit",
@@ -661,6 +666,53 @@ impl Api {
         body.insert("pid".into(), serde_json::to_value(pid)?);
         call.body = Some(serde_json::to_string(&body)?);
         self.http().json(call).await
+    }
+
+    /// Services of a sandbox and their states
+    pub async fn service_list(&self, id: &str, options: ServiceListOptions) -> Result<ServiceList> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/services", segment("id", id)?));
+        call.ask("wait", options.wait.as_ref())?;
+        call.safe = true;
+        call.long = true;
+        self.http().json(call).await
+    }
+
+    /// Start a service that does not run
+    pub async fn service_start(&self, id: &str, name: &str) -> Result<Service> {
+        let call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/services/{}/start", segment("id", id)?, segment("name", name)?));
+        self.http().json(call).await
+    }
+
+    /// Stop a service; a request starts it, or the next start of its sandbox
+    pub async fn service_stop(&self, id: &str, name: &str) -> Result<Service> {
+        let call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/services/{}/stop", segment("id", id)?, segment("name", name)?));
+        self.http().json(call).await
+    }
+
+    /// Stop a service and start it again, with the environment that the sandbox has now
+    pub async fn service_restart(&self, id: &str, name: &str) -> Result<Service> {
+        let call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/services/{}/restart", segment("id", id)?, segment("name", name)?));
+        self.http().json(call).await
+    }
+
+    /// Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream
+    pub async fn service_logs(&self, id: &str, name: &str, options: ServiceLogsOptions) -> Result<ServiceOutput> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/services/{}/logs", segment("id", id)?, segment("name", name)?));
+        call.ask("offset", options.offset.as_ref())?;
+        call.ask("follow", options.follow.as_ref())?;
+        call.ask("encoding", options.encoding.as_ref())?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream
+    pub async fn service_logs_events(&self, id: &str, name: &str, options: ServiceLogsOptions) -> Result<EventStream<ServiceOutputEvent>> {
+        let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/services/{}/logs", segment("id", id)?, segment("name", name)?));
+        call.ask("offset", options.offset.as_ref())?;
+        call.ask("follow", options.follow.as_ref())?;
+        call.ask("encoding", options.encoding.as_ref())?;
+        call.safe = true;
+        self.http().events(call).await
     }
 
     /// Clone a repository

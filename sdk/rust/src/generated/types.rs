@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::OneOrMany;
+use crate::value::{Command, OneOrMany};
 
 /// A change of a file. moved: it was at oldPath. overflow: changes at and below path were lost, list it again. limit: path is not watched, message says why. gone: the watched folder is not there any more; back: it is there again, list it
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,112 @@ pub struct FileContent {
     /// Fields of the request that were ignored or changed, and why
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
+}
+
+/// What shows that a service is ready
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServiceReady {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+}
+
+/// A command that is kept running
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceConfig {
+    pub name: String,
+    pub command: Command,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<ServiceReady>,
+    /// One of `always`, `on-failure`, `no`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_restarts: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+}
+
+/// A service. state: waiting for those that it depends on, starting until it is ready, restarting while a pause lasts after its exit, exited with code 0 and not restarted, failed for good; since: of that state, milliseconds since the epoch; restarts: automatic ones; exitCode: of its last process
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Service {
+    pub name: String,
+    /// One of `unknown`, `waiting`, `starting`, `running`, `restarting`, `stopping`, `stopped`, `exited`, `failed`
+    pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i64>,
+    pub restarts: i64,
+    pub since: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Services in the order of the configuration
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceList {
+    pub services: Vec<Service>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Output from the requested offset, and the next offset in bytes
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceOutput {
+    pub output: String,
+    pub offset: i64,
+    pub running: bool,
+    /// One of `utf8`, `base64`
+    pub encoding: String,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// A piece of output and the offset after it; the last event is end: the sandbox has stopped
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceOutputEvent {
+    /// One of `output`, `end`, `error`
+    pub r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub timestamp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
 }
 
 /// A public key that may log in by SSH, with the rights of the token that added it
@@ -274,6 +380,8 @@ pub struct SandboxConfig {
     /// One of `default`, `strict`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<ServiceConfig>>,
 }
 
 /// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec. stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did) or lost (its processes were gone when the server started: a reboot); error: what was found then
@@ -313,6 +421,8 @@ pub struct SandboxInfo {
     pub stop_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<Service>>,
     /// Fields of the request that were ignored or changed, and why
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
@@ -1846,6 +1956,63 @@ pub struct TokenList {
     pub warnings: Option<Vec<String>>,
 }
 
+/// What shows that it is ready: port, port and http, or command; default: that it was started
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxCreateServiceReady {
+    /// Port inside the sandbox that must accept TCP connections
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i64>,
+    /// Path at that port that must answer GET with a status from 200 to 399
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Instead of a port: shell command, or an array that is run without a shell, that must exit with 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// Longest time between two checks, milliseconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<i64>,
+    /// Time until it must be ready, seconds; then it is killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxCreateService {
+    /// Name: letters, digits, - and _
+    pub name: String,
+    /// Shell command, or an array that is run without a shell; it stays in the foreground
+    pub command: Command,
+    /// Variables added to the sandbox's own
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox, as for a command; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What shows that it is ready: port, port and http, or command; default: that it was started
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<SandboxCreateServiceReady>,
+    /// When it is restarted after it exited: `always`, `on-failure`, `no`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// Restarts in a row, without a run of 10 s between them, before it has failed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_restarts: Option<i64>,
+    /// Pause before the first of them, milliseconds; it doubles up to 60000
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<i64>,
+    /// Time to exit after SIGTERM, seconds; then it is killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout: Option<i64>,
+    /// Names of services that must be ready before it starts
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsMoveMove {
@@ -1853,6 +2020,63 @@ pub struct FsMoveMove {
     pub from: String,
     /// New path
     pub to: String,
+}
+
+/// What shows that it is ready: port, port and http, or command; default: that it was started
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TemplateCreateConfigServiceReady {
+    /// Port inside the sandbox that must accept TCP connections
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i64>,
+    /// Path at that port that must answer GET with a status from 200 to 399
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Instead of a port: shell command, or an array that is run without a shell, that must exit with 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// Longest time between two checks, milliseconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<i64>,
+    /// Time until it must be ready, seconds; then it is killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateCreateConfigService {
+    /// Name: letters, digits, - and _
+    pub name: String,
+    /// Shell command, or an array that is run without a shell; it stays in the foreground
+    pub command: Command,
+    /// Variables added to the sandbox's own
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// User inside the sandbox, as for a command; default: the image's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What shows that it is ready: port, port and http, or command; default: that it was started
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<TemplateCreateConfigServiceReady>,
+    /// When it is restarted after it exited: `always`, `on-failure`, `no`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// Restarts in a row, without a run of 10 s between them, before it has failed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_restarts: Option<i64>,
+    /// Pause before the first of them, milliseconds; it doubles up to 60000
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<i64>,
+    /// Time to exit after SIGTERM, seconds; then it is killed
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout: Option<i64>,
+    /// Names of services that must be ready before it starts
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
 }
 
 /// Configuration of sandboxes made from it; image is required in it
@@ -1921,6 +2145,9 @@ pub struct TemplateCreateConfig {
     /// Strings stored with the sandbox
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
+    /// Commands that are kept running; default: none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<TemplateCreateConfigService>>,
     /// Command of the main process
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
@@ -2009,6 +2236,9 @@ pub struct SandboxCreateOptions {
     /// Strings stored with the sandbox
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
+    /// Commands that are kept running; default: none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<SandboxCreateService>>,
     /// Command of the main process
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
@@ -2447,6 +2677,30 @@ pub struct ProcKillOptions {
     /// Signal, without SIG: `TERM`, `KILL`, `INT`, `HUP`, `USR1`, `USR2`, `STOP`, `CONT`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+}
+
+/// Optional fields of [`crate::Api::service_list`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServiceListOptions {
+    /// Answer when none is about to start, to be ready or to stop, or after so many seconds
+    #[serde(skip_serializing)]
+    pub wait: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::service_logs`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServiceLogsOptions {
+    /// Byte offset to read from
+    #[serde(skip_serializing)]
+    pub offset: Option<i64>,
+    /// Stream events until the sandbox stops
+    #[serde(skip_serializing)]
+    pub follow: Option<bool>,
+    /// Encoding of the output: `utf8`, `base64`
+    #[serde(skip_serializing)]
+    pub encoding: Option<String>,
 }
 
 /// Optional fields of [`crate::Api::git_clone`].

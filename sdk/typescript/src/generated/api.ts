@@ -293,6 +293,36 @@ export class Api {
     return this.http.call<T.ProcessKilled>(operations.proc_kill, params, options);
   }
 
+  /** Services of a sandbox and their states. */
+  serviceList(params: T.ServiceListParams, options?: CallOptions): Promise<T.ServiceList> {
+    return this.http.call<T.ServiceList>(operations.service_list, params, options);
+  }
+
+  /** Start a service that does not run. */
+  serviceStart(params: T.ServiceStartParams, options?: CallOptions): Promise<T.Service> {
+    return this.http.call<T.Service>(operations.service_start, params, options);
+  }
+
+  /** Stop a service; a request starts it, or the next start of its sandbox. */
+  serviceStop(params: T.ServiceStopParams, options?: CallOptions): Promise<T.Service> {
+    return this.http.call<T.Service>(operations.service_stop, params, options);
+  }
+
+  /** Stop a service and start it again, with the environment that the sandbox has now. */
+  serviceRestart(params: T.ServiceRestartParams, options?: CallOptions): Promise<T.Service> {
+    return this.http.call<T.Service>(operations.service_restart, params, options);
+  }
+
+  /** Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream. */
+  serviceLogs(params: T.ServiceLogsParams, options?: CallOptions): Promise<T.ServiceOutput> {
+    return this.http.call<T.ServiceOutput>(operations.service_logs, params, options);
+  }
+
+  /** Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream. */
+  serviceLogsStream(params: T.ServiceLogsParams, options?: CallOptions): AsyncGenerator<T.ServiceOutputEvent, void, undefined> {
+    return this.http.events<T.ServiceOutputEvent>(operations.service_logs, params, options);
+  }
+
   /** Clone a repository. */
   gitClone(params: T.GitCloneParams, options?: CallOptions): Promise<T.ExecResult> {
     return this.http.call<T.ExecResult>(operations.git_clone, params, options);

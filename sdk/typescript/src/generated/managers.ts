@@ -100,6 +100,10 @@ export abstract class SandboxMethods {
     return this.info.error;
   }
 
+  get services(): T.SandboxInfo["services"] {
+    return this.info.services;
+  }
+
   get warnings(): T.SandboxInfo["warnings"] {
     return this.info.warnings;
   }
@@ -676,6 +680,48 @@ export class QueueManager {
   /** Dead letters: commands that finally failed. */
   dlq(limit?: number, offset?: number): Promise<T.QueueJobPage> {
     return this.api.queueDlq({ limit, offset });
+  }
+}
+
+/** Services: commands of the sandbox's configuration that its agent keeps running. */
+export class ServiceManager {
+  constructor(
+    protected readonly api: Api,
+    protected readonly id: string,
+  ) {}
+
+  /** Services of a sandbox and their states. */
+  async list(options: Omit<T.ServiceListParams, "id"> = {}): Promise<T.Service[]> {
+    return (await this.api.serviceList({ id: this.id, ...options })).services;
+  }
+
+  /** Start a service that does not run. */
+  start(name: string): Promise<T.Service> {
+    return this.api.serviceStart({ id: this.id, name });
+  }
+
+  /** Stop a service; a request starts it, or the next start of its sandbox. */
+  stop(name: string): Promise<T.Service> {
+    return this.api.serviceStop({ id: this.id, name });
+  }
+
+  /** Stop a service and start it again, with the environment that the sandbox has now. */
+  restart(name: string): Promise<T.Service> {
+    return this.api.serviceRestart({ id: this.id, name });
+  }
+
+  /** Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream. */
+  logs(name: string, options: Pick<T.ServiceLogsParams, "offset" | "encoding"> = {}): Promise<T.ServiceOutput> {
+    return this.api.serviceLogs({ id: this.id, name, ...options });
+  }
+
+  /** Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream; the last event is `end`. */
+  follow(
+    name: string,
+    options: Omit<T.ServiceLogsParams, "id" | "name" | "follow"> & CallOptions = {},
+  ): AsyncGenerator<T.ServiceOutputEvent, void, undefined> {
+    const { signal, timeoutMs, idempotencyKey, ...fields } = options;
+    return upTo(this.api.serviceLogsStream({ id: this.id, name, follow: true, ...fields }, { signal, timeoutMs, idempotencyKey }), "end");
   }
 }
 

@@ -37,6 +37,71 @@ export interface FileContent {
   warnings?: string[];
 }
 
+/** What shows that a service is ready */
+export interface ServiceReady {
+  port?: number;
+  http?: string;
+  command?: string | string[];
+  intervalMs?: number;
+  timeout?: number;
+}
+
+/** A command that is kept running */
+export interface ServiceConfig {
+  name: string;
+  command: string | string[];
+  env?: Record<string, string>;
+  user?: string;
+  cwd?: string;
+  ready?: ServiceReady;
+  restart?: "always" | "on-failure" | "no";
+  maxRestarts?: number;
+  backoffMs?: number;
+  stopTimeout?: number;
+  dependsOn?: string[];
+}
+
+/** A service. state: waiting for those that it depends on, starting until it is ready, restarting while a pause lasts after its exit, exited with code 0 and not restarted, failed for good; since: of that state, milliseconds since the epoch; restarts: automatic ones; exitCode: of its last process */
+export interface Service {
+  name: string;
+  state: "unknown" | "waiting" | "starting" | "running" | "restarting" | "stopping" | "stopped" | "exited" | "failed";
+  pid?: number;
+  restarts: number;
+  since: number;
+  exitCode?: number;
+  error?: string;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** Services in the order of the configuration */
+export interface ServiceList {
+  services: Service[];
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** Output from the requested offset, and the next offset in bytes */
+export interface ServiceOutput {
+  output: string;
+  offset: number;
+  running: boolean;
+  encoding: "utf8" | "base64";
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** A piece of output and the offset after it; the last event is end: the sandbox has stopped */
+export interface ServiceOutputEvent {
+  type: "output" | "end" | "error";
+  data?: string;
+  offset?: number;
+  error?: string;
+  code?: string;
+  timestamp: number;
+  tenant?: string;
+}
+
 /** A public key that may log in by SSH, with the rights of the token that added it */
 export interface SshKey {
   id: string;
@@ -169,6 +234,7 @@ export interface SandboxConfig {
   restart?: "no" | "always";
   autoResume?: boolean;
   seccomp?: "default" | "strict";
+  services?: ServiceConfig[];
 }
 
 /** One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. resolvedImage: what the name in image stands for, a full reference or host (this host's own programs); imageVersion: the real version of a preset's program there. withoutAgent: why the container has no agent and runs commands by the engine's exec. stopReason, of a stopped or hibernated one: request, timeout, idle, shutdown (of the server), died (its agent did) or lost (its processes were gone when the server started: a reboot); error: what was found then */
@@ -193,6 +259,7 @@ export interface SandboxInfo {
   stoppedAt?: number;
   stopReason?: string;
   error?: string;
+  services?: Service[];
   /** Fields of the request that were ignored or changed, and why */
   warnings?: string[];
 }
@@ -1268,11 +1335,89 @@ export interface TokenList {
   warnings?: string[];
 }
 
+/** What shows that it is ready: port, port and http, or command; default: that it was started */
+export interface SandboxCreateServiceReady {
+  /** Port inside the sandbox that must accept TCP connections */
+  port?: number;
+  /** Path at that port that must answer GET with a status from 200 to 399 */
+  http?: string;
+  /** Instead of a port: shell command, or an array that is run without a shell, that must exit with 0 */
+  command?: string | string[];
+  /** Longest time between two checks, milliseconds */
+  intervalMs?: number;
+  /** Time until it must be ready, seconds; then it is killed */
+  timeout?: number;
+}
+
+export interface SandboxCreateService {
+  /** Name: letters, digits, - and _ */
+  name: string;
+  /** Shell command, or an array that is run without a shell; it stays in the foreground */
+  command: string | string[];
+  /** Variables added to the sandbox's own */
+  env?: Record<string, string>;
+  /** User inside the sandbox, as for a command; default: the image's */
+  user?: string;
+  /** Absolute working folder inside the sandbox; default: the sandbox's workdir */
+  cwd?: string;
+  /** What shows that it is ready: port, port and http, or command; default: that it was started */
+  ready?: SandboxCreateServiceReady;
+  /** When it is restarted after it exited */
+  restart?: "always" | "on-failure" | "no";
+  /** Restarts in a row, without a run of 10 s between them, before it has failed */
+  maxRestarts?: number;
+  /** Pause before the first of them, milliseconds; it doubles up to 60000 */
+  backoffMs?: number;
+  /** Time to exit after SIGTERM, seconds; then it is killed */
+  stopTimeout?: number;
+  /** Names of services that must be ready before it starts */
+  dependsOn?: string[];
+}
+
 export interface FsMoveMove {
   /** Path to move */
   from: string;
   /** New path */
   to: string;
+}
+
+/** What shows that it is ready: port, port and http, or command; default: that it was started */
+export interface TemplateCreateConfigServiceReady {
+  /** Port inside the sandbox that must accept TCP connections */
+  port?: number;
+  /** Path at that port that must answer GET with a status from 200 to 399 */
+  http?: string;
+  /** Instead of a port: shell command, or an array that is run without a shell, that must exit with 0 */
+  command?: string | string[];
+  /** Longest time between two checks, milliseconds */
+  intervalMs?: number;
+  /** Time until it must be ready, seconds; then it is killed */
+  timeout?: number;
+}
+
+export interface TemplateCreateConfigService {
+  /** Name: letters, digits, - and _ */
+  name: string;
+  /** Shell command, or an array that is run without a shell; it stays in the foreground */
+  command: string | string[];
+  /** Variables added to the sandbox's own */
+  env?: Record<string, string>;
+  /** User inside the sandbox, as for a command; default: the image's */
+  user?: string;
+  /** Absolute working folder inside the sandbox; default: the sandbox's workdir */
+  cwd?: string;
+  /** What shows that it is ready: port, port and http, or command; default: that it was started */
+  ready?: TemplateCreateConfigServiceReady;
+  /** When it is restarted after it exited */
+  restart?: "always" | "on-failure" | "no";
+  /** Restarts in a row, without a run of 10 s between them, before it has failed */
+  maxRestarts?: number;
+  /** Pause before the first of them, milliseconds; it doubles up to 60000 */
+  backoffMs?: number;
+  /** Time to exit after SIGTERM, seconds; then it is killed */
+  stopTimeout?: number;
+  /** Names of services that must be ready before it starts */
+  dependsOn?: string[];
 }
 
 /** Configuration of sandboxes made from it; image is required in it */
@@ -1319,6 +1464,8 @@ export interface TemplateCreateConfig {
   workdir?: string;
   /** Strings stored with the sandbox */
   metadata?: Record<string, string>;
+  /** Commands that are kept running; default: none */
+  services?: TemplateCreateConfigService[];
   /** Command of the main process */
   entrypoint?: string[];
 }
@@ -1378,6 +1525,8 @@ export interface SandboxCreateParams {
   workdir?: string;
   /** Strings stored with the sandbox */
   metadata?: Record<string, string>;
+  /** Commands that are kept running; default: none */
+  services?: SandboxCreateService[];
   /** Command of the main process */
   entrypoint?: string[];
   /** Isolation backend, one that III_BACKENDS allows; default: III_ISOLATION_BACKEND */
@@ -1908,6 +2057,52 @@ export interface ProcKillParams {
   pid: number;
   /** Signal, without SIG */
   signal?: "TERM" | "KILL" | "INT" | "HUP" | "USR1" | "USR2" | "STOP" | "CONT";
+}
+
+/** What service_list takes. */
+export interface ServiceListParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Answer when none is about to start, to be ready or to stop, or after so many seconds */
+  wait?: number;
+}
+
+/** What service_start takes. */
+export interface ServiceStartParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Name of the service */
+  name: string;
+}
+
+/** What service_stop takes. */
+export interface ServiceStopParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Name of the service */
+  name: string;
+}
+
+/** What service_restart takes. */
+export interface ServiceRestartParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Name of the service */
+  name: string;
+}
+
+/** What service_logs takes. */
+export interface ServiceLogsParams {
+  /** Sandbox: its id, UUID, name, or the beginning of its id */
+  id: string;
+  /** Name of the service */
+  name: string;
+  /** Byte offset to read from */
+  offset?: number;
+  /** Stream events until the sandbox stops */
+  follow?: boolean;
+  /** Encoding of the output */
+  encoding?: "utf8" | "base64";
 }
 
 /** What git_clone takes. */

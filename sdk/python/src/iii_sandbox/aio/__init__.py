@@ -16,6 +16,7 @@ from .managers import (
     ProcessManager,
     ProxyManager,
     QueueManager,
+    ServiceManager,
     StreamManager,
     TerminalManager,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "QueueManager",
     "Sandbox",
     "Sandboxes",
+    "ServiceManager",
     "SnapshotManager",
     "StreamManager",
     "TemplateManager",

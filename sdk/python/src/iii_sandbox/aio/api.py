@@ -40,6 +40,7 @@ class Api:
         seccomp: Literal["default", "strict"] | None = None,
         workdir: str | None = None,
         metadata: dict[str, str] | None = None,
+        services: list[t.SandboxCreateService] | None = None,
         entrypoint: list[str] | None = None,
         backend: str | None = None,
         template: str | None = None,
@@ -69,6 +70,7 @@ class Api:
             "seccomp": seccomp,
             "workdir": workdir,
             "metadata": metadata,
+            "services": services,
             "entrypoint": entrypoint,
             "backend": backend,
             "template": template,
@@ -691,6 +693,65 @@ class Api:
         fields: dict[str, Any] = {"id": id, "pid": pid, "signal": signal}
         reply: t.ProcessKilled = await self.http.call(ops.PROC_KILL, fields, t.ProcessKilled, options)
         return reply
+
+    async def service_list(
+        self,
+        id: str,
+        *,
+        wait: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.ServiceList:
+        """Services of a sandbox and their states."""
+        fields: dict[str, Any] = {"id": id, "wait": wait}
+        reply: t.ServiceList = await self.http.call(ops.SERVICE_LIST, fields, t.ServiceList, options)
+        return reply
+
+    async def service_start(self, id: str, name: str, *, options: CallOptions | None = None) -> t.Service:
+        """Start a service that does not run."""
+        fields: dict[str, Any] = {"id": id, "name": name}
+        reply: t.Service = await self.http.call(ops.SERVICE_START, fields, t.Service, options)
+        return reply
+
+    async def service_stop(self, id: str, name: str, *, options: CallOptions | None = None) -> t.Service:
+        """Stop a service; a request starts it, or the next start of its sandbox."""
+        fields: dict[str, Any] = {"id": id, "name": name}
+        reply: t.Service = await self.http.call(ops.SERVICE_STOP, fields, t.Service, options)
+        return reply
+
+    async def service_restart(self, id: str, name: str, *, options: CallOptions | None = None) -> t.Service:
+        """Stop a service and start it again, with the environment that the sandbox has now."""
+        fields: dict[str, Any] = {"id": id, "name": name}
+        reply: t.Service = await self.http.call(ops.SERVICE_RESTART, fields, t.Service, options)
+        return reply
+
+    async def service_logs(
+        self,
+        id: str,
+        name: str,
+        *,
+        offset: int | None = None,
+        follow: bool | None = None,
+        encoding: Literal["utf8", "base64"] | None = None,
+        options: CallOptions | None = None,
+    ) -> t.ServiceOutput:
+        """Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream."""
+        fields: dict[str, Any] = {"id": id, "name": name, "offset": offset, "follow": follow, "encoding": encoding}
+        reply: t.ServiceOutput = await self.http.call(ops.SERVICE_LOGS, fields, t.ServiceOutput, options)
+        return reply
+
+    def service_logs_stream(
+        self,
+        id: str,
+        name: str,
+        *,
+        offset: int | None = None,
+        follow: bool | None = None,
+        encoding: Literal["utf8", "base64"] | None = None,
+        options: CallOptions | None = None,
+    ) -> Events[t.ServiceOutputEvent]:
+        """Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream."""
+        fields: dict[str, Any] = {"id": id, "name": name, "offset": offset, "follow": follow, "encoding": encoding}
+        return self.http.events(ops.SERVICE_LOGS, fields, t.ServiceOutputEvent, options)
 
     async def git_clone(
         self,

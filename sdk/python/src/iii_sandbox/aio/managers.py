@@ -21,6 +21,7 @@ from .methods import (
     ProcessManager,
     ProxyManager,
     QueueManager,
+    ServiceManager,
     StreamManager,
     TerminalMethods,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "ProcessManager",
     "ProxyManager",
     "QueueManager",
+    "ServiceManager",
     "StreamManager",
     "TerminalManager",
 ]

@@ -161,6 +161,10 @@ class SandboxMethods:
         return self.info.error
 
     @property
+    def services(self) -> List[t.Service] | None:
+        return self.info.services
+
+    @property
     def warnings(self) -> List[str] | None:
         return self.info.warnings
 
@@ -762,6 +766,50 @@ class QueueManager(Manager):
     async def dlq(self, limit: int | None = None, offset: int | None = None) -> t.QueueJobPage:
         """Dead letters: commands that finally failed."""
         return await self._api.queue_dlq(limit=limit, offset=offset)
+
+
+class ServiceManager(Manager):
+    """Services: commands of the sandbox's configuration that its agent keeps running."""
+
+    async def list(self, wait: int | None = None) -> List[t.Service]:
+        """Services of a sandbox and their states."""
+        return (await self._api.service_list(self._id, wait=wait)).services
+
+    async def start(self, name: str) -> t.Service:
+        """Start a service that does not run."""
+        return await self._api.service_start(self._id, name)
+
+    async def stop(self, name: str) -> t.Service:
+        """Stop a service; a request starts it, or the next start of its sandbox."""
+        return await self._api.service_stop(self._id, name)
+
+    async def restart(self, name: str) -> t.Service:
+        """Stop a service and start it again, with the environment that the sandbox has now."""
+        return await self._api.service_restart(self._id, name)
+
+    async def logs(
+        self,
+        name: str,
+        offset: int | None = None,
+        encoding: Literal["utf8", "base64"] | None = None,
+    ) -> t.ServiceOutput:
+        """Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream."""
+        return await self._api.service_logs(self._id, name, offset=offset, encoding=encoding)
+
+    def follow(
+        self,
+        name: str,
+        offset: int | None = None,
+        encoding: Literal["utf8", "base64"] | None = None,
+    ) -> Events[t.ServiceOutputEvent]:
+        """Output of a service from a byte offset; as server-sent events with follow or Accept: text/event-stream; the last event is `end`."""
+        return self._api.service_logs_stream(
+            self._id,
+            name,
+            offset=offset,
+            follow=True,
+            encoding=encoding,
+        ).up_to("end")
 
 
 class StreamManager(Manager):

@@ -17,6 +17,7 @@ from .managers import (
     ProcessManager,
     ProxyManager,
     QueueManager,
+    ServiceManager,
     StreamManager,
     TerminalManager,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "QueueManager",
     "Sandbox",
     "Sandboxes",
+    "ServiceManager",
     "SnapshotManager",
     "StreamManager",
     "TemplateManager",

@@ -22,6 +22,7 @@ from .methods import (
     ProcessManager,
     ProxyManager,
     QueueManager,
+    ServiceManager,
     StreamManager,
     TerminalMethods,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ProcessManager",
     "ProxyManager",
     "QueueManager",
+    "ServiceManager",
     "StreamManager",
     "TerminalManager",
 ]

@@ -54,6 +54,7 @@ class Sandbox(SandboxMethods):
         self.processes = m.ProcessManager(api, info.id)
         self.proxy = m.ProxyManager(api, info.id)
         self.queue = m.QueueManager(api, info.id)
+        self.service = m.ServiceManager(api, info.id)
         self.streams = m.StreamManager(api, info.id)
         self.terminal = m.TerminalManager(api, info.id)
 
