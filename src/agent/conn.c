@@ -332,8 +332,7 @@ static void send_handshake(struct agent_conn *c)
 
     proto_frame_begin(&w, handshake, sizeof(handshake));
     proto_put_handshake(&w, PROTO_CAP_CONTENT | PROTO_CAP_WATCH | PROTO_CAP_SFTP | PROTO_CAP_LISTENING |
-                                PROTO_CAP_SERVICES |
-                                (getpid() == 1 ? PROTO_CAP_END : 0));
+                                PROTO_CAP_SERVICES | (getpid() == 1 ? PROTO_CAP_END : 0));
     int len = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(len > 0);
     agent_conn_send(c, handshake, (size_t)len);

@@ -186,16 +186,12 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     if (r < 0)
         return r;
     struct manager *m = xzalloc(sizeof(*m));
-    m->loop = l;
-    m->settings = s;
-    m->store = store;
-    m->images = images;
+    *m = (struct manager){ .loop = l, .settings = s, .store = store, .images = images, .runtime = rt };
     m->image_policy = STEAL(policy);
     if (images) {
         image_store_allow_host(images, strcmp(s->presets, "host") == 0);
         image_store_use_policy(images, m->image_policy);
     }
-    m->runtime = rt;
     manager_add_runtime(m, rt);
     m->sandboxes = map_new();
     m->tenants = tenant_set_new();

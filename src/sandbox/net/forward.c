@@ -146,8 +146,7 @@ static void take_connection(struct forward *f, int fd)
     struct sandbox *s = f->sandbox;
     int one = 1;
     bool is_asleep = manager_is_to_wake(s);
-    if (!has_room(f) || (!is_asleep && !s->link) ||
-        (is_asleep && manager_waiting(s) >= LIMIT_MAX(WAKE_CALLS))) {
+    if (!has_room(f) || (!is_asleep && !s->link) || (is_asleep && manager_waiting(s) >= LIMIT_MAX(WAKE_CALLS))) {
         reset(fd);
         return;
     }
