@@ -1,6 +1,7 @@
 """What the engine is asked for, seen from both sides: inside the container and in the engine's own words. Limits are crossed, not only read."""
 import contextlib
 import json
+import os
 import random
 import subprocess
 
@@ -58,6 +59,12 @@ def server(engine):
             made.client().delete(f"/sandboxes/{item['id']}")
         wait_until(lambda: not engine.containers(), "containers to go")
     assert engine.networks() == []
+
+
+def test_what_containers_do_to_dev_null_is_not_the_hosts(engine):
+    """gVisor hands the engine's own to containers."""
+    own, host = os.stat(f"/proc/{engine.proc.pid}/root/dev/null"), os.stat("/dev/null")
+    assert own.st_rdev == host.st_rdev and (own.st_dev, own.st_ino) != (host.st_dev, host.st_ino)
 
 
 @pytest.fixture

@@ -196,6 +196,7 @@ def test_cp_both_ways(cli, sandbox, tmp_path):
     assert ok(cli("cp", f"{sandbox}:cp/text", "-")) == "through a pipe"
     failed(cli("cp", "in.bin", "out2.bin"), "ID:PATH")
     failed(cli("cp", "missing.bin", f"{sandbox}:x"), "missing.bin", "No such file")
+    failed(cli("cp", "folder", f"{sandbox}:x"), "folder: Is a directory")
     failed(cli("cp", f"{sandbox}:cp/none", "x"), "(404)")
     assert not (tmp_path / "x").exists()
 
