@@ -48,7 +48,7 @@ def program(source, linking, folder):
 
 def run_program(argv, env, url, cwd=None):
     return subprocess.run([argv], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN, **env}, cwd=cwd, capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=240, check=False)
 
 
 @pytest.mark.parametrize("name, linking", [*((name, "shared") for name in EXAMPLES), ("quickstart", "static")])

@@ -39,7 +39,7 @@ def test_it_needs_no_other_module():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, server, url):
     program = sdkkit.go_build(name, sdkkit.ROOT / "examples" / "go")
-    done = subprocess.run([program], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([program], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}, capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (0, EXAMPLES[name]), done.stderr
 
 

@@ -28,7 +28,7 @@ def test_cargo_test(server, url):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, server, url):
     done = subprocess.run([sdkkit.rust_build(name)], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}, capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=240, check=False)
     assert (done.returncode, done.stdout) == (0, EXAMPLES[name]), done.stderr
 
 
