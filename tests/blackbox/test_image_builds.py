@@ -130,7 +130,7 @@ def test_packed_contexts_and_a_dockerfile_elsewhere(client, pack):
     (context({"up": images.entry("../up")}, SMALL), 400, 'a name with ".." is refused'), (context({"abs": images.entry("/abs")}, SMALL), 400, "context: "),
     (context({"d": images.entry("d", kind=tarfile.SYMTYPE, link="/tmp"), "f": images.entry("d/f", b"x")}, SMALL), 400, "its folder is a link"),
     (context({"h": images.entry("h", kind=tarfile.LNKTYPE, link="../../../state.db")}, SMALL), 400, "hard link"),
-])
+], ids=lambda value: "context" if isinstance(value, bytes) else str(value))
 def test_a_context_that_is_refused(server, client, body, status, says):
     answer = build(client, body, name="refused")
     assert answer.status == status and says in answer.error, answer
