@@ -25,8 +25,10 @@ export const PAGES: readonly { path: string; name: string; page: Page; isForAdmi
   { path: "templates", name: "Templates", page: lazy(() => import("./pages/templates.js").then((m) => m.Templates)) },
   { path: "events", name: "Events", page: lazy(() => import("./pages/events.js").then((m) => m.Events)) },
   { path: "traces", name: "Traces", page: lazy(() => import("./pages/traces.js").then((m) => m.Traces)) },
+  { path: "engine", name: "Engine", page: lazy(() => import("./pages/engine.js").then((m) => m.Engine)), isForAdmins: true },
   { path: "webhooks", name: "Webhooks", page: lazy(() => import("./pages/webhooks.js").then((m) => m.Webhooks)) },
   { path: "tokens", name: "Tokens", page: lazy(() => import("./pages/tokens.js").then((m) => m.Tokens)), isForAdmins: true },
   { path: "tenants", name: "Tenants", page: lazy(() => import("./pages/tenants.js").then((m) => m.Tenants)), isForAdmins: true },
+  { path: "audit", name: "Audit log", page: lazy(() => import("./pages/audit.js").then((m) => m.Audit)), isForAdmins: true },
 ];
 export const Box = lazy(() => import("./box/box.js").then((m) => m.Box));

@@ -782,6 +782,21 @@ func (m *AdminClient) Heartbeat(ctx context.Context) (*WorkerInfo, error) {
 	return m.api.WorkerHeartbeat(ctx)
 }
 
+// Audit: Lines of the audit log, newest first.
+func (m *AdminClient) Audit(ctx context.Context, options *AuditListOptions) (*AuditPage, error) {
+	return m.api.AuditList(ctx, options)
+}
+
+// VerifyAudit: Check that no line of the audit log was changed, removed or inserted.
+func (m *AdminClient) VerifyAudit(ctx context.Context) (*AuditVerdict, error) {
+	return m.api.AuditVerify(ctx)
+}
+
+// CallFunction: Call a function of the engine: one of a worker, of the engine, or of this server.
+func (m *AdminClient) CallFunction(ctx context.Context, functionID string, options *FunctionCallOptions) (*FunctionResult, error) {
+	return m.api.FunctionCall(ctx, functionID, options)
+}
+
 // EventManager: Events: what happened, and what clients publish.
 type EventManager struct {
 	api *API

@@ -166,6 +166,9 @@ var Operations = []string{
 	"worker_reap",
 	"worker_migrate",
 	"worker_heartbeat",
+	"audit_list",
+	"audit_verify",
+	"function_call",
 }
 
 // WebSockets.
@@ -1456,4 +1459,29 @@ func (a *API) WorkerMigrate(ctx context.Context) (*WorkersMigrated, error) {
 func (a *API) WorkerHeartbeat(ctx context.Context) (*WorkerInfo, error) {
 	c := newCall("POST", "/sandbox/admin/workers/heartbeat")
 	return ask[*WorkerInfo](ctx, a.client, c)
+}
+
+// AuditList: Lines of the audit log, newest first.
+func (a *API) AuditList(ctx context.Context, options *AuditListOptions) (*AuditPage, error) {
+	c := newCall("GET", "/sandbox/admin/audit")
+	c.safe = true
+	c.setAll(options)
+	return ask[*AuditPage](ctx, a.client, c)
+}
+
+// AuditVerify: Check that no line of the audit log was changed, removed or inserted.
+func (a *API) AuditVerify(ctx context.Context) (*AuditVerdict, error) {
+	c := newCall("GET", "/sandbox/admin/audit/verify")
+	c.safe = true
+	return ask[*AuditVerdict](ctx, a.client, c)
+}
+
+// FunctionCall: Call a function of the engine: one of a worker, of the engine, or of this server.
+func (a *API) FunctionCall(ctx context.Context, functionID string, options *FunctionCallOptions) (*FunctionResult, error) {
+	c := newCall("POST", "/sandbox/admin/functions/call")
+	c.long = true
+	c.body = map[string]any{}
+	c.set("functionId", functionID)
+	c.setAll(options)
+	return ask[*FunctionResult](ctx, a.client, c)
 }

@@ -1069,6 +1069,54 @@ type Health struct {
 	Warnings []string `json:"warnings"`
 }
 
+// AuditLine: A call that changed something or was denied; seq: its number, prev and hash: the chain; status 0: it was about to begin.
+type AuditLine struct {
+	Seq           int64                      `json:"seq"`
+	Time          int64                      `json:"time"`
+	RequestID     string                     `json:"requestId,omitempty"`
+	Token         string                     `json:"token,omitempty"`
+	Name          string                     `json:"name,omitempty"`
+	Issuer        string                     `json:"issuer,omitempty"`
+	Subject       string                     `json:"subject,omitempty"`
+	Tenant        string                     `json:"tenant,omitempty"`
+	Remote        string                     `json:"remote,omitempty"`
+	Operation     string                     `json:"operation"`
+	Target        map[string]json.RawMessage `json:"target"`
+	Status        int64                      `json:"status"`
+	Code          string                     `json:"code,omitempty"`
+	RefusedBefore *int64                     `json:"refusedBefore,omitempty"`
+	Prev          string                     `json:"prev"`
+	Hash          string                     `json:"hash"`
+}
+
+// AuditPage: Lines, newest first; total counts all that match.
+type AuditPage struct {
+	Lines []AuditLine `json:"lines"`
+	Total int64       `json:"total"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// AuditVerdict: Whether the chain is intact, and its first and last line; trimmed: older files were removed; problem: the first line that breaks it.
+type AuditVerdict struct {
+	Intact  bool   `json:"intact"`
+	Lines   *int64 `json:"lines,omitempty"`
+	First   *int64 `json:"first,omitempty"`
+	Last    *int64 `json:"last,omitempty"`
+	Head    string `json:"head,omitempty"`
+	Trimmed bool   `json:"trimmed,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
+// FunctionResult: What the function answered; none: nothing.
+type FunctionResult struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	// Fields of the request that were ignored or changed, and why
+	Warnings []string `json:"warnings"`
+}
+
 // PoolStatus: Entries of the warm pool.
 type PoolStatus struct {
 	Total     int64            `json:"total"`
@@ -2255,4 +2303,30 @@ type VolumeCreateOptions struct {
 type VolumeAttachOptions struct {
 	// Mount it read-only
 	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// AuditListOptions: optional fields of [API.AuditList].
+type AuditListOptions struct {
+	// Only operations that begin with this
+	Operation string `json:"operation,omitempty" in:"query"`
+	// Only calls of the token with this id or name
+	By string `json:"by,omitempty" in:"query"`
+	// Only calls of this tenant
+	Tenant string `json:"tenant,omitempty" in:"query"`
+	// Only this status
+	Status *int64 `json:"status,omitempty" in:"query"`
+	// Only lines from this time on, milliseconds since the epoch
+	Since *int64 `json:"since,omitempty" in:"query"`
+	// Only lines with a lower number
+	Before *int64 `json:"before,omitempty" in:"query"`
+	// At most this many
+	Limit *int64 `json:"limit,omitempty" in:"query"`
+}
+
+// FunctionCallOptions: optional fields of [API.FunctionCall].
+type FunctionCallOptions struct {
+	// What it gets
+	Payload map[string]any `json:"payload,omitempty"`
+	// How long to wait for its answer, seconds (moved into 1 to 300)
+	Timeout *int64 `json:"timeout,omitempty"`
 }

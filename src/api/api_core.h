@@ -16,6 +16,7 @@
 #define API_SMALL       65536 /* bytes of body that are read before a request is refused */
 
 struct attach_set;
+struct engine;
 struct link_key;
 struct preview;
 struct raw_proxy;
@@ -45,6 +46,9 @@ struct api {
     struct link_key *link_key;
     struct preview *preview;
     struct console_session *sessions;
+    struct engine *engine;    /* NULL: none */
+    unsigned n_audit_readers; /* private: ops_audit.c */
+    unsigned n_invoked;       /* private: ops_engine.c */
     struct raw_proxy *raw_proxy;
     struct attach_set *attached;
     struct ws_closing *closing; /* WebSockets of streams that have ended */

@@ -21,6 +21,7 @@ struct row {
 
 struct engine_entry {
     struct engine *engine;
+    struct api *api;
     char *own_path; /* "/sandbox/": the table's, never a worker's */
     struct row rows[OP_ALL];
 };
@@ -259,7 +260,8 @@ static void on_token_ended(void *arg, const char *token_id)
 struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const char *prefix)
 {
     struct engine_entry *d = xzalloc(sizeof(*d));
-    d->engine = e;
+    d->engine = a->engine = e;
+    d->api = a;
     d->own_path = xasprintf("/%s/", prefix);
     keyring_on_ended(a->keys, on_token_ended, d);
     for (int id = 0; id < OP_ALL; id++) {
@@ -282,6 +284,7 @@ struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const cha
 struct engine_entry *engine_entry_free(struct engine_entry *d)
 {
     if (d) {
+        d->api->engine = NULL;
         free(d->own_path);
         free(d);
     }

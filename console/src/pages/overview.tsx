@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
-import { api } from "../api.js";
+import { api, type Backend } from "../api.js";
 import { clock, visible } from "../format.js";
 import { Plot } from "../plot.js";
 import { href } from "../route.js";
-import { Failure, Facts, useData } from "../ui.js";
+import { Copy, Failure, Facts, useData } from "../ui.js";
 
 const KEEP = 120;
 
@@ -50,7 +50,23 @@ function useSamples(): { samples: readonly Sample[]; error: unknown } {
   return { samples: kept.current.samples, error: figures.error };
 }
 
-function HealthCard(): JSX.Element {
+/** What the backends cannot do here, and why. */
+function Lacks({ backends }: { backends: readonly Backend[] }): JSX.Element | null {
+  const rows = backends.flatMap(({ name, lacks }) => Object.entries(lacks).map(([what, why]) => ({ key: `${name} ${what}`, text: `${name}, ${what}: ${why}` })));
+  if (rows.length === 0) return null;
+  return (
+    <details>
+      <summary>What backends cannot do here: {rows.length}</summary>
+      <ul>
+        {rows.map(({ key, text }) => (
+          <li key={key}>{visible(text)}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function HealthCard({ backends }: { backends: readonly Backend[] }): JSX.Element {
   const health = useData((signal) => api.health({ signal }), [], 5000);
   const problems = [...(health.data?.problems ?? []), ...(health.data?.missing ?? [])];
   return (
@@ -63,7 +79,11 @@ function HealthCard(): JSX.Element {
           <li key={text}>{visible(text)}</li>
         ))}
       </ul>
-      {health.data && problems.length === 0 && <p>No findings. <code>iii doctor</code> on its host checks more.</p>}
+      {health.data && problems.length === 0 && <p>No findings.</p>}
+      <Lacks backends={backends} />
+      <p>
+        <code>iii doctor</code> on the server's host checks more, and says what to do. <Copy text="iii doctor" />
+      </p>
     </section>
   );
 }
@@ -103,7 +123,7 @@ export function Overview(): JSX.Element {
       </header>
       <Failure error={error} />
       <div class="cards">
-        <HealthCard />
+        <HealthCard backends={global.data?.backends ?? []} />
         <section class="card">
           <h2>Since the start</h2>
           {global.data && (

@@ -1468,6 +1468,34 @@ static int do_worker_heartbeat(struct args *a)
     return e;
 }
 
+static int do_audit_list(struct args *a)
+{
+    struct iii_audit_page *ret = NULL;
+    struct iii_audit_list_options options = {0};
+    args_options(a, &iii_type_audit_list_options, &options);
+    int e = iii_audit_list(a->client, &options, &ret, a->err);
+    args_reply(a, &iii_type_audit_page, ret);
+    return e;
+}
+
+static int do_audit_verify(struct args *a)
+{
+    struct iii_audit_verdict *ret = NULL;
+    int e = iii_audit_verify(a->client, &ret, a->err);
+    args_reply(a, &iii_type_audit_verdict, ret);
+    return e;
+}
+
+static int do_function_call(struct args *a)
+{
+    struct iii_function_result *ret = NULL;
+    struct iii_function_call_options options = {0};
+    args_options(a, &iii_type_function_call_options, &options);
+    int e = iii_function_call(a->client, args_text(a, "functionId"), &options, &ret, a->err);
+    args_reply(a, &iii_type_function_result, ret);
+    return e;
+}
+
 const struct dispatch dispatch_table[] = {
     {"sandbox_create", false, do_sandbox_create},
     {"sandbox_list", false, do_sandbox_list},
@@ -1632,5 +1660,8 @@ const struct dispatch dispatch_table[] = {
     {"worker_reap", false, do_worker_reap},
     {"worker_migrate", false, do_worker_migrate},
     {"worker_heartbeat", false, do_worker_heartbeat},
+    {"audit_list", false, do_audit_list},
+    {"audit_verify", false, do_audit_verify},
+    {"function_call", false, do_function_call},
     {NULL, false, NULL},
 };

@@ -1554,6 +1554,75 @@ struct iii_health {
     size_t warnings_count;
 };
 
+/* A call that changed something or was denied; seq: its number, prev and hash: the chain; status 0: it was about to
+ * begin */
+struct iii_audit_line {
+    int64_t seq;
+    int64_t time;
+    const char *request_id;
+    size_t request_id_len;
+    const char *token;
+    size_t token_len;
+    const char *name;
+    size_t name_len;
+    const char *issuer;
+    size_t issuer_len;
+    const char *subject;
+    size_t subject_len;
+    const char *tenant;
+    size_t tenant_len;
+    const char *remote;
+    size_t remote_len;
+    const char *operation;
+    size_t operation_len;
+    /* JSON text */
+    const char *target;
+    int64_t status;
+    const char *code;
+    size_t code_len;
+    const int64_t *refused_before;
+    const char *prev;
+    size_t prev_len;
+    const char *hash;
+    size_t hash_len;
+};
+
+/* Lines, newest first; total counts all that match */
+struct iii_audit_page {
+    const struct iii_audit_line *lines;
+    size_t lines_count;
+    int64_t total;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* Whether the chain is intact, and its first and last line; trimmed: older files were removed; problem: the first
+ * line that breaks it */
+struct iii_audit_verdict {
+    bool intact;
+    const int64_t *lines;
+    const int64_t *first;
+    const int64_t *last;
+    const char *head;
+    size_t head_len;
+    const bool *trimmed;
+    const char *problem;
+    size_t problem_len;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
+/* What the function answered; none: nothing */
+struct iii_function_result {
+    /* JSON text */
+    const char *result;
+    /* Fields of the request that were ignored or changed, and why */
+    const char *const *warnings;
+    size_t warnings_count;
+};
+
 /* Entries of the warm pool */
 struct iii_pool_status {
     int64_t total;
@@ -2989,6 +3058,35 @@ struct iii_volume_attach_options {
     const bool *read_only;
 };
 
+/* Optional fields of iii_audit_list() */
+struct iii_audit_list_options {
+    /* Only operations that begin with this */
+    const char *operation;
+    size_t operation_len;
+    /* Only calls of the token with this id or name */
+    const char *by;
+    size_t by_len;
+    /* Only calls of this tenant */
+    const char *tenant;
+    size_t tenant_len;
+    /* Only this status */
+    const int64_t *status;
+    /* Only lines from this time on, milliseconds since the epoch */
+    const int64_t *since;
+    /* Only lines with a lower number */
+    const int64_t *before;
+    /* At most this many */
+    const int64_t *limit;
+};
+
+/* Optional fields of iii_function_call() */
+struct iii_function_call_options {
+    /* What it gets; JSON text */
+    const char *payload;
+    /* How long to wait for its answer, seconds (moved into 1 to 300) */
+    const int64_t *timeout;
+};
+
 typedef int iii_exec_stream_chunk_fn(const struct iii_exec_stream_chunk *event, void *arg);
 typedef int iii_exec_output_event_fn(const struct iii_exec_output_event *event, void *arg);
 typedef int iii_file_event_fn(const struct iii_file_event *event, void *arg);
@@ -3673,6 +3771,15 @@ III_API int iii_worker_reap(iii_client *client, struct iii_workers_reaped **ret,
 III_API int iii_worker_migrate(iii_client *client, struct iii_workers_migrated **ret, struct iii_error *err);
 /* Write this worker's heartbeat now */
 III_API int iii_worker_heartbeat(iii_client *client, struct iii_worker_info **ret, struct iii_error *err);
+/* Lines of the audit log, newest first */
+III_API int iii_audit_list(iii_client *client, const struct iii_audit_list_options *options,
+                           struct iii_audit_page **ret, struct iii_error *err);
+/* Check that no line of the audit log was changed, removed or inserted */
+III_API int iii_audit_verify(iii_client *client, struct iii_audit_verdict **ret, struct iii_error *err);
+/* Call a function of the engine: one of a worker, of the engine, or of this server */
+III_API int iii_function_call(iii_client *client, const char *function_id,
+                              const struct iii_function_call_options *options, struct iii_function_result **ret,
+                              struct iii_error *err);
 
 #ifdef __cplusplus
 }

@@ -330,6 +330,12 @@ func call(ctx context.Context, c *sandbox.Client, name string, a args) (any, err
 		return c.Admin.MigrateWorkers(ctx)
 	case "worker_heartbeat":
 		return c.Admin.Heartbeat(ctx)
+	case "audit_list":
+		return c.Admin.Audit(ctx, options[sandbox.AuditListOptions](a))
+	case "audit_verify":
+		return c.Admin.VerifyAudit(ctx)
+	case "function_call":
+		return c.Admin.CallFunction(ctx, get[string](a, "functionId"), options[sandbox.FunctionCallOptions](a))
 	}
 	return nil, unknown(name)
 }

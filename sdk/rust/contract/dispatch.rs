@@ -166,6 +166,9 @@ pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Value> {
         "worker_reap" => value(AdminClient::new(api.http().clone()).reap_workers().await?)?,
         "worker_migrate" => value(AdminClient::new(api.http().clone()).migrate_workers().await?)?,
         "worker_heartbeat" => value(AdminClient::new(api.http().clone()).heartbeat().await?)?,
+        "audit_list" => value(AdminClient::new(api.http().clone()).audit(options(args)?).await?)?,
+        "audit_verify" => value(AdminClient::new(api.http().clone()).verify_audit().await?)?,
+        "function_call" => value(AdminClient::new(api.http().clone()).call_function(&arg::<String>(args, "functionId")?, options(args)?).await?)?,
         _ => return Err(unknown(name)),
     })
 }

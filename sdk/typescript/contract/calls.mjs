@@ -157,4 +157,7 @@ export const calls = {
   worker_reap: (c, a) => c.admin.reapWorkers(),
   worker_migrate: (c, a) => c.admin.migrateWorkers(),
   worker_heartbeat: (c, a) => c.admin.heartbeat(),
+  audit_list: (c, a) => c.admin.audit(pick(a, "operation", "by", "tenant", "status", "since", "before", "limit")),
+  audit_verify: (c, a) => c.admin.verifyAudit(),
+  function_call: (c, a) => c.admin.callFunction(a.functionId, a.payload, pick(a, "timeout")),
 };

@@ -1,44 +1,6 @@
-// The console in a real Chromium. argv: scenario, the server's address, then what the scenario takes. III_NODE_DIR holds node_modules.
-// A scenario fails with its first wrong answer; and every error of a page, rejected promise or violation of its policy fails it, too.
+// The console in a real Chromium: what it does. See consolekit.mjs.
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
-import process from 'node:process'
-
-const require = createRequire(process.env.III_NODE_DIR + '/')
-const { chromium } = require('playwright-core')
-const [name, base, ...args] = process.argv.slice(2)
-const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-const WAIT = 90_000
-
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: QUIET, timeout: WAIT })
-const problems = []
-let allowed = [] // what this scenario provokes on purpose
-
-async function open(hash = '#/', options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
-  const page = await context.newPage()
-  page.setDefaultTimeout(WAIT)
-  page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
-  page.on('pageerror', (e) => problems.push(String(e)))
-  await page.goto(`${base}/${hash}`)
-  return page
-}
-
-const go = (page, hash) => page.evaluate((to) => void (location.hash = to), hash)
-
-async function axe(page) {
-  // As the debugger does it: the policy of the page forbids another script.
-  await page.evaluate(require('node:fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8') + ';0')
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }))
-  const bad = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  assert.deepEqual(bad.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.target).join(' ')}`), [], page.url())
-}
-
-async function logIn(page, token) {
-  await page.getByLabel('Token').fill(token)
-  await page.getByRole('button', { name: 'Log in' }).click()
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
-}
+import { allow, args, axe, base, go, logIn, main, open, require } from './consolekit.mjs'
 
 const scenarios = {
   // The path of most people: make a sandbox, type, write a file, run code, look at it, delete it.
@@ -89,7 +51,7 @@ const scenarios = {
   // What runs beside a sandbox: its queue, alerts, egress policy, and a file since a snapshot; and webhooks. argv: a sandbox with network.
   async around() {
     const [id] = args
-    allowed = [/status of 400/]
+    allow(/status of 400/)
     const page = await open(`#/sandboxes/${id}/queue`)
     await page.getByText('Nothing in the queue').waitFor()
     await page.getByLabel('Command to queue').fill('echo said; exit 3')
@@ -147,13 +109,43 @@ const scenarios = {
     await page.getByText('No webhooks').waitFor()
   },
 
+  // What an administrator looks at: the engine and the audit log.
+  async admin() {
+    allow(/status of 502/)
+    const page = await open('#/engine')
+    await page.getByLabel('Filter').fill('functions::info')
+    await page.getByText('No function matches').waitFor() // the engine's own are hidden
+    await page.getByLabel('Filter').fill('volume::create')
+    await page.getByRole('button', { name: 'volume::create', exact: true }).click()
+    const detail = page.getByRole('region', { name: 'Function', exact: true })
+    await detail.getByRole('rowheader', { name: 'name' }).waitFor()
+    assert.match(await detail.getByLabel('Payload, JSON').inputValue(), /"name": ""/)
+    await detail.getByRole('button', { name: 'Call it' }).click()
+    await detail.getByRole('alert').waitFor() // an empty name
+    await detail.getByLabel('Payload, JSON').fill('{"name": "called"}')
+    await detail.getByRole('button', { name: 'Call it' }).click()
+    await detail.getByLabel('Answer').getByText('"name": "called"').waitFor()
+    await page.getByLabel('Filter').fill('')
+    await page.getByRole('button', { name: 'workers', exact: true }).click()
+    await page.getByRole('region', { name: 'Workers' }).getByText('iii-sandbox').first().waitFor()
+    await page.getByRole('button', { name: 'triggers', exact: true }).click()
+    await page.getByText('No triggers').waitFor()
+    await go(page, '#/audit?operation=function::')
+    await page.getByRole('button', { name: 'function::call' }).first().click()
+    await page.getByRole('heading', { name: /^Line \d+$/ }).waitFor()
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByText('the chain is intact').waitFor()
+    await page.getByLabel('Operation').fill('no::such')
+    await page.getByText('No line matches').waitFor()
+  },
+
   // Every screen, light and dark and on a phone: nothing serious for axe. argv: a sandbox, and a folder for the pictures or ''.
   async screens() {
     const [id, folder] = args
     const places = { overview: '#/', sandboxes: '#/sandboxes', create: '#/sandboxes?create=1', sandbox: `#/sandboxes/${id}`, terminal: `#/sandboxes/${id}/terminal`,
       files: `#/sandboxes/${id}/files?file=/workspace/fib.py`, notebook: `#/sandboxes/${id}/notebook`, processes: `#/sandboxes/${id}/processes`, activity: `#/sandboxes/${id}/activity`,
       queue: `#/sandboxes/${id}/queue`, egress: `#/sandboxes/${id}/egress`, alerts: `#/sandboxes/${id}/alerts`, snaps: `#/sandboxes/${id}/snapshots`,
-      webhooks: '#/webhooks', tenants: '#/tenants', ports: `#/sandboxes/${id}/ports`, images: '#/images', snapshots: '#/snapshots', volumes: '#/storage', networks: '#/networks', templates: '#/templates', events: '#/events',
+      engine: '#/engine?fn=sandbox::exec', workers: '#/engine?view=workers', triggers: '#/engine?view=triggers', audit: '#/audit', webhooks: '#/webhooks', tenants: '#/tenants', ports: `#/sandboxes/${id}/ports`, images: '#/images', snapshots: '#/snapshots', volumes: '#/storage', networks: '#/networks', templates: '#/templates', events: '#/events',
       traces: '#/traces', tokens: '#/tokens', nowhere: '#/nowhere' }
     const looks = { light: { colorScheme: 'light' }, dark: { colorScheme: 'dark' }, phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } } }
     for (const [look, options] of Object.entries(looks)) {
@@ -198,7 +190,7 @@ const scenarios = {
   // Two roles and a server with tokens. argv: an admin's token, a user's, a reader's.
   async roles() {
     const [admin, user, reader] = args
-    allowed = [/status of 40[13]/]
+    allow(/status of 40[13]/)
     const page = await open('#/sandboxes')
     await page.getByRole('dialog', { name: 'Log in' }).waitFor()
     await page.getByLabel('Token').fill('wrong')
@@ -237,44 +229,6 @@ const scenarios = {
     await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click()
     await page.getByRole('alert').waitFor() // the server's own words
   },
-
-  // Ten thousand rows scroll without long tasks. argv: how many there are.
-  async many() {
-    const page = await open('#/sandboxes')
-    await page.locator(`table[aria-rowcount="${args[0]}"]`).waitFor({ timeout: 120_000 })
-    const longest = await page.evaluate(async () => {
-      let [longest, rows] = [0, 0]
-      new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) longest = Math.max(longest, duration) }).observe({ entryTypes: ['longtask'] })
-      const box = document.querySelector('.scroll')
-      for (let i = 0; i < 60; i++) {
-        box.scrollTop = (box.scrollHeight * i) / 60
-        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
-        rows = Math.max(rows, box.querySelectorAll('tbody tr').length)
-      }
-      return { longest, rows }
-    })
-    console.log(JSON.stringify(longest))
-  },
-
-  // A terminal that is flooded can be interrupted. argv: a sandbox.
-  async flood() {
-    const page = await open(`#/sandboxes/${args[0]}/terminal`)
-    const text = () => page.evaluate(() => document.querySelector('.xterm-accessibility')?.innerText ?? '')
-    await page.locator('.xterm-helper-textarea').focus()
-    await page.keyboard.type('yes\n')
-    await page.waitForTimeout(10_000)
-    const began = Date.now()
-    await page.keyboard.press('Control+c')
-    await page.keyboard.type('echo do""ne-$?\n')
-    await page.waitForFunction(() => /done-130/.test(document.querySelector('.xterm-accessibility')?.innerText ?? ''))
-    console.log(JSON.stringify({ ms: Date.now() - began, last: (await text()).slice(-40) }))
-  },
 }
 
-try {
-  await scenarios[name]()
-  const bad = problems.filter((text) => !allowed.some((pattern) => pattern.test(text)))
-  assert.deepEqual(bad, [])
-} finally {
-  await browser.close()
-}
+await main(scenarios)

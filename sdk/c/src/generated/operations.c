@@ -1395,3 +1395,29 @@ int iii_worker_heartbeat(iii_client *client, struct iii_worker_info **ret, struc
     iii_call_path(&c, "/sandbox/admin/workers/heartbeat", NULL);
     return iii_call_run(&c, &iii_type_worker_info, (void **)ret, err);
 }
+
+int iii_audit_list(iii_client *client, const struct iii_audit_list_options *options, struct iii_audit_page **ret,
+                   struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/admin/audit", NULL);
+    iii_call_options(&c, &iii_type_audit_list_options, options);
+    return iii_call_run(&c, &iii_type_audit_page, (void **)ret, err);
+}
+
+int iii_audit_verify(iii_client *client, struct iii_audit_verdict **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "GET", CALL_SAFE);
+    iii_call_path(&c, "/sandbox/admin/audit/verify", NULL);
+    return iii_call_run(&c, &iii_type_audit_verdict, (void **)ret, err);
+}
+
+int iii_function_call(iii_client *client, const char *function_id, const struct iii_function_call_options *options,
+                      struct iii_function_result **ret, struct iii_error *err)
+{
+    struct call c = iii_call(client, "POST", CALL_LONG);
+    iii_call_path(&c, "/sandbox/admin/functions/call", NULL);
+    iii_call_text(&c, "functionId", IN_BODY, function_id);
+    iii_call_options(&c, &iii_type_function_call_options, options);
+    return iii_call_run(&c, &iii_type_function_result, (void **)ret, err);
+}

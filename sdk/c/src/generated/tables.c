@@ -983,6 +983,51 @@ static const struct table_field fields_health[] = {
 };
 const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 4, false};
 
+static const struct table_field fields_audit_line[] = {
+    {"seq", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, seq), 0, NULL},
+    {"time", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, time), 0, NULL},
+    {"requestId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, request_id), offsetof(struct iii_audit_line, request_id_len), NULL},
+    {"token", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, token), offsetof(struct iii_audit_line, token_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, name), offsetof(struct iii_audit_line, name_len), NULL},
+    {"issuer", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, issuer), offsetof(struct iii_audit_line, issuer_len), NULL},
+    {"subject", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, subject), offsetof(struct iii_audit_line, subject_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, tenant), offsetof(struct iii_audit_line, tenant_len), NULL},
+    {"remote", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, remote), offsetof(struct iii_audit_line, remote_len), NULL},
+    {"operation", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, operation), offsetof(struct iii_audit_line, operation_len), NULL},
+    {"target", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, target), 0, NULL},
+    {"status", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, status), 0, NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, code), offsetof(struct iii_audit_line, code_len), NULL},
+    {"refusedBefore", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_line, refused_before), 0, NULL},
+    {"prev", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, prev), offsetof(struct iii_audit_line, prev_len), NULL},
+    {"hash", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_line, hash), offsetof(struct iii_audit_line, hash_len), NULL},
+};
+const struct table_type iii_type_audit_line = {"AuditLine", sizeof(struct iii_audit_line), fields_audit_line, 16, false};
+
+static const struct table_field fields_audit_page[] = {
+    {"lines", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_audit_page, lines), offsetof(struct iii_audit_page, lines_count), &iii_type_audit_line},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_page, total), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_audit_page, warnings), offsetof(struct iii_audit_page, warnings_count), NULL},
+};
+const struct table_type iii_type_audit_page = {"AuditPage", sizeof(struct iii_audit_page), fields_audit_page, 3, false};
+
+static const struct table_field fields_audit_verdict[] = {
+    {"intact", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_audit_verdict, intact), 0, NULL},
+    {"lines", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, lines), 0, NULL},
+    {"first", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, first), 0, NULL},
+    {"last", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, last), 0, NULL},
+    {"head", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, head), offsetof(struct iii_audit_verdict, head_len), NULL},
+    {"trimmed", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, trimmed), 0, NULL},
+    {"problem", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_audit_verdict, problem), offsetof(struct iii_audit_verdict, problem_len), NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_audit_verdict, warnings), offsetof(struct iii_audit_verdict, warnings_count), NULL},
+};
+const struct table_type iii_type_audit_verdict = {"AuditVerdict", sizeof(struct iii_audit_verdict), fields_audit_verdict, 8, false};
+
+static const struct table_field fields_function_result[] = {
+    {"result", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_function_result, result), 0, NULL},
+    {"warnings", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_function_result, warnings), offsetof(struct iii_function_result, warnings_count), NULL},
+};
+const struct table_type iii_type_function_result = {"FunctionResult", sizeof(struct iii_function_result), fields_function_result, 2, false};
+
 static const struct table_field fields_pool_status[] = {
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, total), 0, NULL},
     {"ready", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, ready), 0, NULL},
@@ -1857,6 +1902,23 @@ static const struct table_field fields_volume_attach_options[] = {
     {"readOnly", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_attach_options, read_only), 0, NULL},
 };
 const struct table_type iii_type_volume_attach_options = {"volume_attach_options", sizeof(struct iii_volume_attach_options), fields_volume_attach_options, 1, false};
+
+static const struct table_field fields_audit_list_options[] = {
+    {"operation", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, operation), offsetof(struct iii_audit_list_options, operation_len), NULL},
+    {"by", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, by), offsetof(struct iii_audit_list_options, by_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, tenant), offsetof(struct iii_audit_list_options, tenant_len), NULL},
+    {"status", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, status), 0, NULL},
+    {"since", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, since), 0, NULL},
+    {"before", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, before), 0, NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_audit_list_options, limit), 0, NULL},
+};
+const struct table_type iii_type_audit_list_options = {"audit_list_options", sizeof(struct iii_audit_list_options), fields_audit_list_options, 7, false};
+
+static const struct table_field fields_function_call_options[] = {
+    {"payload", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_function_call_options, payload), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_function_call_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_function_call_options = {"function_call_options", sizeof(struct iii_function_call_options), fields_function_call_options, 2, false};
 
 const struct error_name iii_error_names[] = {
     {III_INVALID_ARGUMENT, "invalid_argument"},

@@ -1762,6 +1762,39 @@ WORKER_HEARTBEAT = Operation(
     safe=False,
     idempotency_key=False,
 )
+AUDIT_LIST = Operation(
+    name="audit_list",
+    method="GET",
+    path="/sandbox/admin/audit",
+    query=("operation", "by", "tenant", "status", "since", "before", "limit"),
+    body=(),
+    stream="never",
+    long=False,
+    safe=True,
+    idempotency_key=False,
+)
+AUDIT_VERIFY = Operation(
+    name="audit_verify",
+    method="GET",
+    path="/sandbox/admin/audit/verify",
+    query=(),
+    body=(),
+    stream="never",
+    long=False,
+    safe=True,
+    idempotency_key=False,
+)
+FUNCTION_CALL = Operation(
+    name="function_call",
+    method="POST",
+    path="/sandbox/admin/functions/call",
+    query=(),
+    body=("functionId", "payload", "timeout"),
+    stream="never",
+    long=True,
+    safe=False,
+    idempotency_key=False,
+)
 FS_CONTENT_READ = Operation(
     name="fs_content_read",
     method="GET",
@@ -1959,6 +1992,9 @@ OPERATIONS = {
         WORKER_REAP,
         WORKER_MIGRATE,
         WORKER_HEARTBEAT,
+        AUDIT_LIST,
+        AUDIT_VERIFY,
+        FUNCTION_CALL,
         FS_CONTENT_READ,
         FS_CONTENT_WRITE,
         IMAGE_BUILD,

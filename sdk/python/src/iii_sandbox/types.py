@@ -1722,6 +1722,63 @@ class Health(Model):
     warnings: list[str] | None = None
 
 
+class AuditLine(Model):
+    """A call that changed something or was denied; seq: its number, prev and hash: the chain; status 0: it was about to begin."""
+
+    seq: int
+    time: int
+    requestId: str | None = None
+    token: str | None = None
+    name: str | None = None
+    issuer: str | None = None
+    subject: str | None = None
+    tenant: str | None = None
+    remote: str | None = None
+    operation: str
+    target: dict[str, Any] | None = None
+    status: int
+    code: str | None = None
+    refusedBefore: int | None = None
+    prev: str
+    hash: str
+
+    @property
+    def request_id(self) -> str | None:
+        return self.requestId
+
+    @property
+    def refused_before(self) -> int | None:
+        return self.refusedBefore
+
+
+class AuditPage(Model):
+    """Lines, newest first; total counts all that match."""
+
+    lines: list[AuditLine]
+    total: int
+    warnings: list[str] | None = None
+
+
+class AuditVerdict(Model):
+    """Whether the chain is intact, and its first and last line; trimmed: older files were removed; problem: the first line that breaks it."""
+
+    intact: bool
+    lines: int | None = None
+    first: int | None = None
+    last: int | None = None
+    head: str | None = None
+    trimmed: bool | None = None
+    problem: str | None = None
+    warnings: list[str] | None = None
+
+
+class FunctionResult(Model):
+    """What the function answered; none: nothing."""
+
+    result: Any | None = None
+    warnings: list[str] | None = None
+
+
 class PoolStatus(Model):
     """Entries of the warm pool."""
 
@@ -2236,6 +2293,9 @@ __all__ = [
     "AlertEvent",
     "AlertEventPage",
     "AlertList",
+    "AuditLine",
+    "AuditPage",
+    "AuditVerdict",
     "Backend",
     "BackgroundExec",
     "BackgroundLogs",
@@ -2277,6 +2337,7 @@ __all__ = [
     "FileMetadata",
     "FileUrl",
     "FsMoveMove",
+    "FunctionResult",
     "GitBranches",
     "GitDiff",
     "GitFile",

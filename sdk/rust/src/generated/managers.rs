@@ -551,6 +551,21 @@ impl AdminClient {
     pub async fn heartbeat(&self) -> Result<WorkerInfo> {
         self.api.worker_heartbeat().await
     }
+
+    /// Lines of the audit log, newest first
+    pub async fn audit(&self, options: AuditListOptions) -> Result<AuditPage> {
+        self.api.audit_list(options).await
+    }
+
+    /// Check that no line of the audit log was changed, removed or inserted
+    pub async fn verify_audit(&self) -> Result<AuditVerdict> {
+        self.api.audit_verify().await
+    }
+
+    /// Call a function of the engine: one of a worker, of the engine, or of this server
+    pub async fn call_function(&self, function_id: &str, options: FunctionCallOptions) -> Result<FunctionResult> {
+        self.api.function_call(function_id, options).await
+    }
 }
 
 impl EventManager {

@@ -172,6 +172,9 @@ pub const OPERATIONS: &[&str] = &[
     "worker_reap",
     "worker_migrate",
     "worker_heartbeat",
+    "audit_list",
+    "audit_verify",
+    "function_call",
 ];
 
 impl Api {
@@ -1510,6 +1513,37 @@ impl Api {
     /// Write this worker's heartbeat now
     pub async fn worker_heartbeat(&self) -> Result<WorkerInfo> {
         let call = Call::new(Method::POST, "/sandbox/admin/workers/heartbeat");
+        self.http().json(call).await
+    }
+
+    /// Lines of the audit log, newest first
+    pub async fn audit_list(&self, options: AuditListOptions) -> Result<AuditPage> {
+        let mut call = Call::new(Method::GET, "/sandbox/admin/audit");
+        call.ask("operation", options.operation.as_ref())?;
+        call.ask("by", options.by.as_ref())?;
+        call.ask("tenant", options.tenant.as_ref())?;
+        call.ask("status", options.status.as_ref())?;
+        call.ask("since", options.since.as_ref())?;
+        call.ask("before", options.before.as_ref())?;
+        call.ask("limit", options.limit.as_ref())?;
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Check that no line of the audit log was changed, removed or inserted
+    pub async fn audit_verify(&self) -> Result<AuditVerdict> {
+        let mut call = Call::new(Method::GET, "/sandbox/admin/audit/verify");
+        call.safe = true;
+        self.http().json(call).await
+    }
+
+    /// Call a function of the engine: one of a worker, of the engine, or of this server
+    pub async fn function_call(&self, function_id: &str, options: FunctionCallOptions) -> Result<FunctionResult> {
+        let mut call = Call::new(Method::POST, "/sandbox/admin/functions/call");
+        let mut body = object(&options)?;
+        body.insert("functionId".into(), serde_json::to_value(function_id)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        call.long = true;
         self.http().json(call).await
     }
 }

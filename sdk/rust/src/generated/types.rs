@@ -1532,6 +1532,82 @@ pub struct Health {
     pub warnings: Option<Vec<String>>,
 }
 
+/// A call that changed something or was denied; seq: its number, prev and hash: the chain; status 0: it was about to begin
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditLine {
+    pub seq: i64,
+    pub time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    pub operation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<BTreeMap<String, serde_json::Value>>,
+    pub status: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_before: Option<i64>,
+    pub prev: String,
+    pub hash: String,
+}
+
+/// Lines, newest first; total counts all that match
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditPage {
+    pub lines: Vec<AuditLine>,
+    pub total: i64,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Whether the chain is intact, and its first and last line; trimmed: older files were removed; problem: the first line that breaks it
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditVerdict {
+    pub intact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trimmed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// What the function answered; none: nothing
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FunctionResult {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<serde_json::Value>,
+    /// Fields of the request that were ignored or changed, and why
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+}
+
 /// Entries of the warm pool
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3268,4 +3344,43 @@ pub struct VolumeAttachOptions {
     /// Mount it read-only
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
+}
+
+/// Optional fields of [`crate::Api::audit_list`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AuditListOptions {
+    /// Only operations that begin with this
+    #[serde(skip_serializing)]
+    pub operation: Option<String>,
+    /// Only calls of the token with this id or name
+    #[serde(skip_serializing)]
+    pub by: Option<String>,
+    /// Only calls of this tenant
+    #[serde(skip_serializing)]
+    pub tenant: Option<String>,
+    /// Only this status
+    #[serde(skip_serializing)]
+    pub status: Option<i64>,
+    /// Only lines from this time on, milliseconds since the epoch
+    #[serde(skip_serializing)]
+    pub since: Option<i64>,
+    /// Only lines with a lower number
+    #[serde(skip_serializing)]
+    pub before: Option<i64>,
+    /// At most this many
+    #[serde(skip_serializing)]
+    pub limit: Option<i64>,
+}
+
+/// Optional fields of [`crate::Api::function_call`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FunctionCallOptions {
+    /// What it gets
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<BTreeMap<String, serde_json::Value>>,
+    /// How long to wait for its answer, seconds (moved into 1 to 300)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
 }

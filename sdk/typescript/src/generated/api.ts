@@ -822,4 +822,19 @@ export class Api {
   workerHeartbeat(options?: CallOptions): Promise<T.WorkerInfo> {
     return this.http.call<T.WorkerInfo>(operations.worker_heartbeat, {}, options);
   }
+
+  /** Lines of the audit log, newest first. */
+  auditList(params: T.AuditListParams = {}, options?: CallOptions): Promise<T.AuditPage> {
+    return this.http.call<T.AuditPage>(operations.audit_list, params, options);
+  }
+
+  /** Check that no line of the audit log was changed, removed or inserted. */
+  auditVerify(options?: CallOptions): Promise<T.AuditVerdict> {
+    return this.http.call<T.AuditVerdict>(operations.audit_verify, {}, options);
+  }
+
+  /** Call a function of the engine: one of a worker, of the engine, or of this server. */
+  functionCall(params: T.FunctionCallParams, options?: CallOptions): Promise<T.FunctionResult> {
+    return this.http.call<T.FunctionResult>(operations.function_call, params, options);
+  }
 }

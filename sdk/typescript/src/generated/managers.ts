@@ -843,6 +843,25 @@ export class AdminClient extends ServerManager {
   heartbeat(): Promise<T.WorkerInfo> {
     return this.api.workerHeartbeat();
   }
+
+  /** Lines of the audit log, newest first. */
+  audit(options: T.AuditListParams = {}): Promise<T.AuditPage> {
+    return this.api.auditList(options);
+  }
+
+  /** Check that no line of the audit log was changed, removed or inserted. */
+  verifyAudit(): Promise<T.AuditVerdict> {
+    return this.api.auditVerify();
+  }
+
+  /** Call a function of the engine: one of a worker, of the engine, or of this server. */
+  callFunction(
+    functionId: string,
+    payload?: Record<string, unknown>,
+    options: Omit<T.FunctionCallParams, "functionId" | "payload"> = {},
+  ): Promise<T.FunctionResult> {
+    return this.api.functionCall({ functionId, payload, ...options });
+  }
 }
 
 /** Events: what happened, and what clients publish. */

@@ -1037,6 +1037,54 @@ export interface Health {
   warnings?: string[];
 }
 
+/** A call that changed something or was denied; seq: its number, prev and hash: the chain; status 0: it was about to begin */
+export interface AuditLine {
+  seq: number;
+  time: number;
+  requestId?: string;
+  token?: string;
+  name?: string;
+  issuer?: string;
+  subject?: string;
+  tenant?: string;
+  remote?: string;
+  operation: string;
+  target?: Record<string, unknown>;
+  status: number;
+  code?: string;
+  refusedBefore?: number;
+  prev: string;
+  hash: string;
+}
+
+/** Lines, newest first; total counts all that match */
+export interface AuditPage {
+  lines: AuditLine[];
+  total: number;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** Whether the chain is intact, and its first and last line; trimmed: older files were removed; problem: the first line that breaks it */
+export interface AuditVerdict {
+  intact: boolean;
+  lines?: number;
+  first?: number;
+  last?: number;
+  head?: string;
+  trimmed?: boolean;
+  problem?: string;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
+/** What the function answered; none: nothing */
+export interface FunctionResult {
+  result?: unknown;
+  /** Fields of the request that were ignored or changed, and why */
+  warnings?: string[];
+}
+
 /** Entries of the warm pool */
 export interface PoolStatus {
   total: number;
@@ -2837,6 +2885,34 @@ export interface VolumeAttachParams {
 export interface VolumeDetachParams {
   /** Volume id */
   volumeId: string;
+}
+
+/** What audit_list takes. */
+export interface AuditListParams {
+  /** Only operations that begin with this */
+  operation?: string;
+  /** Only calls of the token with this id or name */
+  by?: string;
+  /** Only calls of this tenant */
+  tenant?: string;
+  /** Only this status */
+  status?: number;
+  /** Only lines from this time on, milliseconds since the epoch */
+  since?: number;
+  /** Only lines with a lower number */
+  before?: number;
+  /** At most this many */
+  limit?: number;
+}
+
+/** What function_call takes. */
+export interface FunctionCallParams {
+  /** Function of the engine; engine::functions::list lists them */
+  functionId: string;
+  /** What it gets */
+  payload?: Record<string, unknown>;
+  /** How long to wait for its answer, seconds (moved into 1 to 300) */
+  timeout?: number;
 }
 
 /** What fs_content_read takes. */

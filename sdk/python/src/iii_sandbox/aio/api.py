@@ -1763,3 +1763,47 @@ class Api:
         fields: dict[str, Any] = {}
         reply: t.WorkerInfo = await self.http.call(ops.WORKER_HEARTBEAT, fields, t.WorkerInfo, options)
         return reply
+
+    async def audit_list(
+        self,
+        *,
+        operation: str | None = None,
+        by: str | None = None,
+        tenant: str | None = None,
+        status: int | None = None,
+        since: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.AuditPage:
+        """Lines of the audit log, newest first."""
+        fields: dict[str, Any] = {
+            "operation": operation,
+            "by": by,
+            "tenant": tenant,
+            "status": status,
+            "since": since,
+            "before": before,
+            "limit": limit,
+        }
+        reply: t.AuditPage = await self.http.call(ops.AUDIT_LIST, fields, t.AuditPage, options)
+        return reply
+
+    async def audit_verify(self, *, options: CallOptions | None = None) -> t.AuditVerdict:
+        """Check that no line of the audit log was changed, removed or inserted."""
+        fields: dict[str, Any] = {}
+        reply: t.AuditVerdict = await self.http.call(ops.AUDIT_VERIFY, fields, t.AuditVerdict, options)
+        return reply
+
+    async def function_call(
+        self,
+        function_id: str,
+        *,
+        payload: dict[str, Any] | None = None,
+        timeout: int | None = None,
+        options: CallOptions | None = None,
+    ) -> t.FunctionResult:
+        """Call a function of the engine: one of a worker, of the engine, or of this server."""
+        fields: dict[str, Any] = {"functionId": function_id, "payload": payload, "timeout": timeout}
+        reply: t.FunctionResult = await self.http.call(ops.FUNCTION_CALL, fields, t.FunctionResult, options)
+        return reply

@@ -909,6 +909,40 @@ class AdminClient(ServerManager):
         """Write this worker's heartbeat now."""
         return await self._api.worker_heartbeat()
 
+    async def audit(
+        self,
+        operation: str | None = None,
+        by: str | None = None,
+        tenant: str | None = None,
+        status: int | None = None,
+        since: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> t.AuditPage:
+        """Lines of the audit log, newest first."""
+        return await self._api.audit_list(
+            operation=operation,
+            by=by,
+            tenant=tenant,
+            status=status,
+            since=since,
+            before=before,
+            limit=limit,
+        )
+
+    async def verify_audit(self) -> t.AuditVerdict:
+        """Check that no line of the audit log was changed, removed or inserted."""
+        return await self._api.audit_verify()
+
+    async def call_function(
+        self,
+        function_id: str,
+        payload: dict[str, Any] | None = None,
+        timeout: int | None = None,
+    ) -> t.FunctionResult:
+        """Call a function of the engine: one of a worker, of the engine, or of this server."""
+        return await self._api.function_call(function_id, payload=payload, timeout=timeout)
+
 
 class EventManager(ServerManager):
     """Events: what happened, and what clients publish."""
