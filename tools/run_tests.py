@@ -99,7 +99,7 @@ TOTAL_S, ALL_S = 3600, 9000  # hard stops, not goals: a quiet machine of two cor
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 900, "unit": 600, "blackbox": 1800, "alone": 600, "tidy": 600, "packages": 3000, "machines": 3600}
 # These start many sandboxes or a browser, count what the whole machine holds, or kill servers: they run after the others, one at a time.
-ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py", "test_console.py", "test_preview_apps.py", "test_preview_large.py")
+ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py", "test_console.py", "test_console_screens.py", "test_console_large.py", "test_preview_apps.py", "test_preview_large.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
 NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.

@@ -1,6 +1,6 @@
 // The parts that every page is made of.
 import type { ComponentChildren, JSX } from "preact";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { link, reasonOf } from "./api.js";
 import { visible } from "./format.js";
 import { signal, useSignal } from "./signal.js";
@@ -102,6 +102,17 @@ export function Messages(): JSX.Element {
       ))}
     </div>
   );
+}
+
+/** Does `work` for each, a few at the same time: a browser holds the others up, and so does the server's rate. The first failure is thrown when all were tried. */
+export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const failures: unknown[] = [];
+  const todo = items.values();
+  const run = async (): Promise<void> => {
+    for (const item of todo) await work(item).catch((error: unknown) => failures.push(error));
+  };
+  await Promise.all(Array.from({ length: 6 }, run));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Does it, and says how it went. Whether it went well. */
@@ -275,15 +286,17 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
   const [view, setView] = useState({ top: 0, height: 600 });
   const ref = useRef<HTMLDivElement>(null);
   const by = order && columns[order.by]?.sort;
-  const sorted = by
-    ? [...rows].sort((a, b) => {
-        const [x, y] = [by(a), by(b)];
-        return (x < y ? -1 : x > y ? 1 : 0) * (order.down ? -1 : 1);
-      })
-    : rows;
+  const sorted = useMemo(() => {
+    if (!by || !order) return rows;
+    const keyed = rows.map((row) => ({ row, key: by(row) }));
+    keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0) * (order.down ? -1 : 1));
+    return keyed.map(({ row }) => row);
+  }, [rows, order]); // not when it is scrolled
   const measure = (): void => {
     const box = ref.current;
-    if (box) setView({ top: box.scrollTop, height: box.clientHeight });
+    if (!box) return;
+    const [top, height] = [Math.floor(box.scrollTop / ROW_PX) * ROW_PX, box.clientHeight];
+    setView((old) => (old.top === top && old.height === height ? old : { top, height }));
   };
   useLayoutEffect(measure, [rows.length]);
   useEffect(() => {

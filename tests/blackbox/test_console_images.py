@@ -1,19 +1,15 @@
 """The console's page of images in Chromium: build with upload and live log, cancel, layers. The programs are in sdk/console_images.mjs."""
-import subprocess
-
 import pytest
 
+import consolekit
 import harness
-import nodekit
-from test_console import PROGRAM_S, home, own  # noqa: F401
+from test_console import own  # noqa: F401
 
 pytestmark = harness.needs("imageStore", "layers")
 
 
-def run(home, scenario, server, *args):  # noqa: F811
-    command, env = nodekit.command(home, "console_images.mjs", scenario, f"http://127.0.0.1:{server.port}", *args)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PROGRAM_S, check=False)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+def run(scenario, server, *args):
+    consolekit.run("console_images.mjs", scenario, server, *args)
 
 
 @pytest.fixture
@@ -25,16 +21,16 @@ def folder(tmp_path):
     return made
 
 
-def test_an_image_is_built_and_looked_at(home, own, folder):  # noqa: F811
-    run(home, "build", own, folder)
+def test_an_image_is_built_and_looked_at(own, folder):  # noqa: F811
+    run("build", own, folder)
     with own.client() as client:
         assert client.ok("GET", "/images/inspect?name=by-console")["layers"]
         assert client.ok("GET", "/sandboxes")["total"] == 0
         client.call("DELETE", "/images?name=by-console")
 
 
-def test_a_build_is_cancelled(home, own):  # noqa: F811
-    run(home, "cancel", own)
+def test_a_build_is_cancelled(own):  # noqa: F811
+    run("cancel", own)
     with own.client() as client:
         harness.wait_until(lambda: client.ok("GET", "/sandboxes")["total"] == 0, "the step's sandbox is gone")
         assert "endless" not in [image["name"] for image in client.ok("GET", "/images")["images"]]

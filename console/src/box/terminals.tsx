@@ -11,7 +11,18 @@ import { useSignal } from "../signal.js";
 import { Failure, attempt } from "../ui.js";
 import type { BoxProps } from "./box.js";
 
-const HIGH_WATER = 1 << 20; // bytes that xterm has not drawn yet: past it the socket is left unread
+const HIGH_WATER = 1 << 17; // bytes that xterm has not drawn yet: of what comes past it only the end is drawn
+const LATE_MAX = 1 << 14; // so much of it
+
+/** The end of what is to be drawn later, from the beginning of a line. */
+function endOf(before: Uint8Array | undefined, bytes: Uint8Array): Uint8Array {
+  const joined = new Uint8Array((before?.length ?? 0) + bytes.length);
+  if (before) joined.set(before);
+  joined.set(bytes, before?.length ?? 0);
+  if (joined.length <= LATE_MAX) return joined;
+  const end = joined.subarray(joined.length - LATE_MAX);
+  return end.slice(end.indexOf(10) + 1);
+}
 
 /** One session on the screen. It is attached again when the connection breaks; the server sends what was missed. */
 function Screen(props: { id: string; session: string; find: string; onEnd(): void }): JSX.Element {
@@ -38,6 +49,17 @@ function Screen(props: { id: string; session: string; find: string; onEnd(): voi
     let socket: WebSocket | undefined;
     let isGone = false;
     let pending = 0;
+    let late: Uint8Array | undefined; // a flood: the screen shows its end, so that keys are not held up by what flies by
+    const draw = (bytes: Uint8Array): void => {
+      pending += bytes.length;
+      term.write(bytes, () => {
+        pending -= bytes.length;
+        if (!late || pending > HIGH_WATER / 2) return;
+        const rest = late;
+        late = undefined;
+        draw(rest);
+      });
+    };
     const send = (text: string): void => {
       if (socket?.readyState !== WebSocket.OPEN) return;
       const data = new TextEncoder().encode(text);
@@ -56,18 +78,14 @@ function Screen(props: { id: string; session: string; find: string; onEnd(): voi
       socket.onopen = () => {
         isOpen = true;
         setState("connected");
+        late = undefined;
         term.reset(); // the server replays the session
         resize();
       };
       socket.onmessage = ({ data }) => {
         const bytes = typeof data === "string" ? new TextEncoder().encode(data) : new Uint8Array(data as ArrayBuffer);
-        pending += bytes.length;
-        if (pending > HIGH_WATER && bytes.length > 4096) {
-          // The screen shows the end; what flew by is in the program's own log.
-          term.write(bytes.subarray(bytes.length - 4096), () => (pending -= bytes.length));
-          return;
-        }
-        term.write(bytes, () => (pending -= bytes.length));
+        if (late || pending > HIGH_WATER) late = endOf(late, bytes);
+        else draw(bytes);
       };
       socket.onclose = ({ reason }) => {
         if (isGone) return;

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { allSandboxes, api, type SandboxInfo } from "../api.js";
 import { visible, when } from "../format.js";
 import { href, route, setQuery } from "../route.js";
 import { useSignal } from "../signal.js";
-import { Empty, Failure, Status, Table, attempt, confirm, useData, type Column } from "../ui.js";
+import { Empty, Failure, Status, Table, attempt, confirm, forEach, useData, type Column } from "../ui.js";
 import { Create } from "./create.js";
 
 const COLUMNS: readonly Column<SandboxInfo>[] = [
@@ -33,9 +33,8 @@ const ACTIONS: readonly Action[] = [
   { verb: "Delete", did: "deleted", run: (id) => api.sandboxKill({ id }), fits: () => true },
 ];
 
-function matches(box: SandboxInfo, words: readonly string[]): boolean {
-  const text = `${box.id} ${box.name} ${box.image} ${box.status} ${box.backend ?? ""} ${Object.entries(box.metadata).join(" ")}`.toLowerCase();
-  return words.every((word) => text.includes(word));
+function textOf(box: SandboxInfo): string {
+  return `${box.id} ${box.name} ${box.image} ${box.status} ${box.backend ?? ""} ${Object.entries(box.metadata).join(" ")}`.toLowerCase();
 }
 
 export function Sandboxes(): JSX.Element {
@@ -46,13 +45,14 @@ export function Sandboxes(): JSX.Element {
   const isLarge = (list.data?.length ?? 0) > 500; // many pages: asked for less often
   useEffect(() => setEvery(isLarge ? 20_000 : 3000), [isLarge]);
   const words = (query.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const rows = (list.data ?? []).filter((box) => matches(box, words));
-  const chosen = rows.filter((box) => selected.has(box.id));
+  const searched = useMemo(() => (list.data ?? []).map((box) => ({ box, text: textOf(box) })), [list.data]);
+  const rows = useMemo(() => searched.filter(({ text }) => words.every((word) => text.includes(word))).map(({ box }) => box), [searched, query.q]);
+  const chosen = useMemo(() => rows.filter((box) => selected.has(box.id)), [rows, selected]);
   const act = async ({ verb, did, run, fits }: Action): Promise<void> => {
     const those = chosen.filter(fits);
     const isFinal = verb === "Delete";
     if (isFinal && !(await confirm(`Delete ${those.length} sandboxes?`, "Their files and processes are gone for good.", "Delete"))) return;
-    await attempt(`${those.length} ${did}`, () => Promise.all(those.map(({ id }) => run(id))));
+    await attempt(`${those.length} ${did}`, () => forEach(those, ({ id }) => run(id)));
     if (isFinal) select(new Set());
     list.reload();
   };
