@@ -62,7 +62,6 @@ QEMU = {
     "stop": ("files_and_settings_stay", "reboot"),
     "terminal": ("a_shell_over_the_duplex_socket", "keys_are_signals"),
     "ttl": ("the_sweep_removes_what_has_expired",),
-    "wake": ("concurrent_calls_share_one_wake",),
     "vm_death": ("machines_outlive_a_daemon_that_is_killed",),
     "escape_vm": ("where_a_monitor_runs",),
     "vm_network": ("one_network_and_one_way_out",),
