@@ -37,6 +37,7 @@
 #include "sandbox/storage/pulls.h"
 
 #define MESSAGES_A_TURN 8
+#define MESSAGES_LEFT   1000          /* more than a socket holds */
 #define PURPOSE         "image build" /* metadata of the sandboxes of steps */
 
 struct step {
@@ -394,15 +395,16 @@ static void take_message(struct build *b, const char *text, size_t len)
         step_end(b);
 }
 
-static void on_talk(void *arg, int events)
+/* Takes up to n messages that are there. */
+static void take_messages(struct build *b, int max)
 {
-    struct build *b = arg;
     CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_BUILD_MESSAGE);
-    (void)events;
     b->refs++; /* a message may end it */
-    for (int i = 0; i < MESSAGES_A_TURN && b->talk_fd >= 0; i++) {
+    for (int i = 0; i < max && b->talk_fd >= 0; i++) {
         ssize_t n = recv(b->talk_fd, text, IMAGE_BUILD_MESSAGE, MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
             break;
         if (n <= 0)
             close_watched(&b->talk_watch, &b->talk_fd); /* it has ended: call says how */
@@ -410,6 +412,12 @@ static void on_talk(void *arg, int events)
             take_message(b, text, (size_t)n);
     }
     build_unref(b);
+}
+
+static void on_talk(void *arg, int events)
+{
+    (void)events;
+    take_messages(arg, MESSAGES_A_TURN);
 }
 
 static void on_call(void *arg, int events)
@@ -422,8 +430,7 @@ static void on_call(void *arg, int events)
     int r = image_build_end(b->call_fd, &err);
     if (r == 1)
         return;
-    while (b->talk_fd >= 0 && !b->is_dropped) /* what it said before: it has closed its end, or is about to */
-        on_talk(b, LOOP_READ);
+    take_messages(b, MESSAGES_LEFT); /* what it said before */
     if (r == 0) {
         const struct image_scope scope = image_source_scope(m, by_of(b));
         const struct image_scope own = { scope.tenant, scope.has_shared, false };
