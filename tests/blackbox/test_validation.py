@@ -116,7 +116,7 @@ def test_unknown_paths_and_methods(client, box):
     assert client.call("PUT", "/sandboxes", {}).status == 405
     assert client.delete("/health").status == 405
     with harness.Client(client.port, prefix="") as outside:
-        assert outside.get("/").status == 404
+        assert outside.get("/no-page").status == 404
         assert outside.get("/sandboxes").status == 404
 
 
