@@ -161,10 +161,12 @@ def sockets():
 
 
 def processes():
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        signal.pause()
+        if os.getppid() == parent:  # else it has ended before
+            signal.pause()
+        os._exit(0)
     KEPT.append(child)
 
 

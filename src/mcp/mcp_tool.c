@@ -20,7 +20,7 @@
 #define NAME_MAX_BYTES 64
 #define TEXT_MAX_BYTES 256
 #define PREFIX         "sandbox_" /* of every name: a test looks */
-#define DEPTH_MAX      16
+#define DEPTH_MAX      32
 
 #define JSON     MCP_TOOL_JSON
 #define TEXT     MCP_TOOL_TEXT
@@ -249,8 +249,10 @@ static json_t *without_refs(const json_t *schema, int depth)
 {
     const char *key, *ref = json_get_str(schema, "$ref", NULL), *last = ref ? strrchr(ref, '/') : NULL;
     json_t *value;
+    if (!json_is_object(schema) && !json_is_array(schema))
+        return json_deep_copy(schema);
     if (depth > DEPTH_MAX)
-        return json_object();
+        return json_is_array(schema) ? json_array() : json_object();
     if (last)
         return without_refs(spec_schema(last + 1), depth + 1);
     if (json_is_array(schema)) {
@@ -259,8 +261,6 @@ static json_t *without_refs(const json_t *schema, int depth)
             (void)json_array_append_new(list, without_refs(json_array_get(schema, i), depth + 1));
         return list;
     }
-    if (!json_is_object(schema))
-        return json_deep_copy(schema);
     json_t *copy = json_object();
     json_object_foreach((json_t *)(uintptr_t)schema, key, value)
     {

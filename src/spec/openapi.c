@@ -275,7 +275,8 @@ static bool can_answer(const struct op *op, enum err_code code)
     case ERR_RATE_LIMITED:
         return !(op->flags & OP_NO_AUTH);
     case ERR_NOT_FOUND:
-        return has_path_field(op) || op->flags & OP_MUTATES || strcmp(op->reply, "ImageVerification") == 0;
+        return has_path_field(op) || op->flags & OP_MUTATES || strcmp(op->reply, "ImageVerification") == 0 ||
+               strcmp(op->reply, "ImageDetails") == 0;
     case ERR_CONFLICT: /* also a name or the beginning of an id that several have */
         return has_path_field(op) || op->flags & OP_MUTATES || names_object(op);
     case ERR_GONE: /* a log forgets its oldest bytes */
