@@ -19,7 +19,7 @@ LIBRARIES = {
 }
 # What the C library and the kernel bring; every other header is an external library's and has a row above.
 SYSTEM = re.compile(r"""(arpa|asm|linux|net|netinet|sys)/[\w/.-]+\.h$
-    |(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|getopt|glob|grp|inttypes|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|signal|spawn
+    |(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|ftw|getopt|glob|grp|inttypes|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|signal|spawn
     |stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syslog|termios|time|unistd|wchar|wctype|x86intrin)\.h$""", re.X)
 
 

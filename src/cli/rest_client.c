@@ -135,7 +135,7 @@ struct waiting {
     const struct rest_client_request *req;
     struct buf body;
     struct rest_client_answer *answer;
-    bool is_events, is_json;
+    bool is_events, is_json, is_bytes;
     struct err err;
     int64_t start_us;
     bool is_drawn;
@@ -189,7 +189,10 @@ static void reply_head(void *arg, struct http_client *c, int status)
     w->answer->status = status;
     w->is_events = status < 400 && w->req->on_event && type && strstr(type, "text/event-stream");
     w->is_json = type && strstr(type, "json");
-    const char *warnings = http_client_header(c, "iii-warnings");
+    w->is_bytes = status < 400 && w->req->on_bytes && type &&
+                  (strstr(type, "application/octet-stream") || strstr(type, "application/x-tar"));
+    const char *warnings = http_client_header(c, "iii-warnings"), *length = http_client_header(c, "content-length");
+    w->answer->length = length ? strtoll(length, NULL, 10) : -1;
     JSON_OWNED list = NULL;
     if (warnings && json_read(warnings, strlen(warnings), &list, NULL) == 0)
         display_warnings(list);
@@ -201,6 +204,11 @@ static void reply_data(void *arg, struct http_client *c, const char *data, size_
     struct waiting *w = arg;
     char *end;
     (void)c;
+    if (w->is_bytes) {
+        if (w->req->on_bytes(w->req->arg, w->answer, data, len) != 0)
+            request_stop(w);
+        return;
+    }
     if (buf_add(&w->body, data, len) < 0) {
         (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the response is larger than %zu bytes", w->body.max);
         request_stop(w);
@@ -232,7 +240,7 @@ static void reply_done(void *arg, struct http_client *c, const struct err *err)
 static void read_body(struct waiting *w)
 {
     struct rest_client_answer *a = w->answer;
-    if (w->is_events)
+    if (w->is_events || w->is_bytes)
         return;
     a->is_json = w->is_json;
     if (w->is_json)
@@ -242,6 +250,12 @@ static void read_body(struct waiting *w)
     if (a->status >= 400)
         (void)snprintf(a->error, sizeof(a->error), "%s",
                        json_get_str(a->body, "error", "the server rejected the request without a reason"));
+}
+
+/* Lasts as long as there is something to pass on; an interrupt ends it. */
+static bool is_transfer(const struct rest_client_request *req)
+{
+    return req->on_event || req->on_bytes || req->body_fd;
 }
 
 static int request_start(struct waiting *w, struct err *err)
@@ -266,7 +280,7 @@ static int request_start(struct waiting *w, struct err *err)
                                           .body = text,
                                           .body_len = text ? strlen(text) : 0,
                                           .body_fd = w->req->body_fd,
-                                          .timeout_ms = w->req->on_event ? -1 : CALL_MAX_MS,
+                                          .timeout_ms = is_transfer(w->req) ? -1 : CALL_MAX_MS,
                                           .trust = &l->trust,
                                           .rule = outgoing_any };
     w->body = (struct buf)BUF_INIT(w->req->on_event ? EVENT_MAX : ANSWER_MAX);
@@ -354,12 +368,12 @@ int rest_client_run(const struct rest_client *l, const struct rest_client_reques
     int r = loop_new(&w.loop, err);
     if (r == 0)
         r = request_start(&w, err);
-    if (r == 0 && (req->on_event || req->waits_out)) { /* so that the caller can still clean up */
+    if (r == 0 && (is_transfer(req) || req->waits_out)) { /* so that the caller can still clean up */
         (void)loop_on_signal(w.loop, SIGINT, request_interrupt, &w);
         (void)loop_on_signal(w.loop, SIGTERM, request_terminate, &w);
     }
     if (r == 0) {
-        wait_for_end(&w, l->is_json || req->on_event);
+        wait_for_end(&w, l->is_json || is_transfer(req));
         if (w.err.code) {
             *err = w.err;
             r = -EIO;
@@ -456,13 +470,15 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
                                        .body = has_body ? body : NULL,
                                        .body_fd = call->body_fd,
                                        .on_event = call->on_event,
+                                       .on_bytes = call->on_bytes,
                                        .arg = call->arg,
                                        .what = call->what,
                                        .image = call->image,
                                        .wants_events = call->wants_events,
                                        .waits_out = call->waits_out };
     r = rest_client_run(l, &req, ret, err);
-    if (r == 0 && ret->status < 400 && ret->body && !ret->is_json && !(op->flags & OP_NOT_JSON))
+    bool is_strange = call->on_bytes || (!ret->is_json && !(op->flags & OP_NOT_JSON));
+    if (r == 0 && !ret->signal && ret->status < 400 && ret->body && is_strange)
         return err_set(
             err, ERR_INVALID, 0,
             "%s answers with status %d and no JSON: it is not an iii-sandbox server; --server or III_SANDBOX_URL "

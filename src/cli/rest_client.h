@@ -29,11 +29,16 @@ void rest_client_done(struct rest_client *l);
 /* One event of a stream. Borrowed. A return value other than 0 ends the stream. */
 typedef int rest_client_event_fn(void *arg, const json_t *event);
 
+struct rest_client_answer;
+/* Some bytes of a reply below 400. A return value other than 0 ends the request. */
+typedef int rest_client_bytes_fn(void *arg, const struct rest_client_answer *answer, const char *data, size_t len);
+
 struct rest_client_request {
     const char *method, *path; /* path after the prefix, with its query */
     const json_t *body;        /* or NULL */
     const int *body_fd;        /* instead: a pipe whose bytes are the body; taken. NULL: none */
     rest_client_event_fn *on_event;
+    rest_client_bytes_fn *on_bytes; /* takes the body of the reply instead of the answer; NULL: none */
     void *arg;
     const char *what;  /* shown on a terminal when the reply takes long, "creating a sandbox"; NULL: that we wait */
     const char *image; /* or NULL: an image that the server may have to pull for it; its progress is then shown, too */
@@ -43,6 +48,7 @@ struct rest_client_request {
 struct rest_client_answer {
     int status;       /* 0: no reply */
     bool is_json;     /* body was one */
+    int64_t length;   /* of the body, as announced; < 0: unknown */
     int signal;       /* SIGINT or SIGTERM ended a stream, or came while a reply was waited for; otherwise 0 */
     json_t *body;     /* JSON, or a string when it was not; NULL after events. Owned */
     char error[1000]; /* of a status from 400 on: the server's message */
@@ -56,6 +62,7 @@ struct rest_client_call {
     const json_t *params;
     const int *body_fd;             /* of an operation whose body is bytes; taken */
     rest_client_event_fn *on_event; /* or NULL */
+    rest_client_bytes_fn *on_bytes; /* or NULL */
     void *arg;
     const char *what, *image;
     bool wants_events, waits_out;

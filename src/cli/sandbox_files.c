@@ -1,24 +1,18 @@
 #include "cli/sandbox_files.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/base64.h"
-#include "base/buf.h"
 #include "cli/display.h"
 #include "cli/engine_connect.h"
 #include "cli/operation_args.h"
 #include "cli/operation_output.h"
 #include "cli/operation_verb.h"
-#include "os/write_all.h"
 
-static const struct op *const upload_op = &spec_ops[OP_ID_fs_upload], *const download_op = &spec_ops[OP_ID_fs_download];
+static const struct op *const upload_op = &spec_ops[OP_ID_fs_upload];
 
 /* Connects, checks that the sandbox exists (the contract's first step), then calls. 0 or an exit code. */
 static int call_on_box(const struct verbs_args *a, const struct op *op, const json_t *params,
@@ -123,78 +117,4 @@ int sandbox_files_mv(const struct verbs_args *a)
         json_pack("{s:s, s:[{s:s, s:s}]}", "id", a->words[0], "moves", "from", a->words[1], "to", a->words[2]);
     int code = call_on_box(a, &spec_ops[OP_ID_fs_move], params, &answer);
     return code != 0 ? code : print_reply(a, answer.body, text);
-}
-
-/* --- cp --- */
-
-/* The path after "ID:", or NULL when the argument names a local file. A local file with a colon is written ./a:b. */
-static const char *remote_part(const char *word)
-{
-    const char *colon = strchr(word, ':'), *slash = strchr(word, '/');
-    return colon && colon != word && (!slash || colon < slash) ? colon + 1 : NULL;
-}
-
-/* "FOLDER/" and "" get the source's own name. Caller frees. */
-static char *target_of(const char *given, const char *source)
-{
-    size_t len = strlen(given);
-    const char *slash = strrchr(source, '/');
-    bool is_folder = len == 0 || given[len - 1] == '/';
-    return is_folder ? xasprintf("%s%s", given, slash ? slash + 1 : source) : xstrdup(given);
-}
-
-static int copy_in(const struct verbs_args *a, const char *local, const char *to)
-{
-    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
-    const char *path = remote_part(to);
-    CLEANUP(free_p) char *id = xstrndup(to, (size_t)(path - to) - 1);
-    CLEANUP(free_p) char *remote = target_of(path, local);
-    CLEANUP(free_p) char *text = xasprintf("%s -> %s:%s", local, id, remote);
-    int code = send_file(a, id, local, remote, &answer);
-    return code != 0 ? code : print_reply(a, answer.body, text);
-}
-
-static int file_save(const char *path, const struct buf *bytes)
-{
-    bool is_stdout = strcmp(path, "-") == 0;
-    int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int r = fd < 0 ? -errno : write_all_write(fd, buf_text(bytes), bytes->len);
-    if (fd >= 0 && !is_stdout && close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r < 0)
-        (void)fprintf(stderr, "error: %s: %s\n", path, strerror(-r));
-    return r < 0 ? 1 : 0;
-}
-
-static int copy_out(const struct verbs_args *a, const char *from, const char *given)
-{
-    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
-    CLEANUP(buf_done) struct buf bytes = BUF_INIT(SIZE_MAX / 4);
-    const char *path = remote_part(from);
-    struct stat st;
-    CLEANUP(free_p) char *id = xstrndup(from, (size_t)(path - from) - 1);
-    CLEANUP(free_p)
-    char *folder = stat(given, &st) == 0 && S_ISDIR(st.st_mode) ? xasprintf("%s/", given) : xstrdup(given);
-    CLEANUP(free_p) char *local = target_of(folder, path);
-    JSON_OWNED params = json_pack("{s:s, s:s}", "id", id, "path", path);
-    int code = call_on_box(a, download_op, params, &answer);
-    if (code != 0)
-        return code;
-    if (!json_is_string(answer.body) ||
-        base64_decode(json_string_value(answer.body), json_string_length(answer.body), &bytes) < 0)
-        return engine_connect_fail_text("the server's response is not base64");
-    code = file_save(local, &bytes);
-    if (code != 0 || strcmp(local, "-") == 0)
-        return code;
-    CLEANUP(free_p) char *text = xasprintf("%s:%s -> %s", id, path, local);
-    JSON_OWNED told = json_pack("{s:s, s:I}", "path", path, "bytes", (json_int_t)bytes.len);
-    return print_reply(a, told, text);
-}
-
-int sandbox_files_cp(const struct verbs_args *a)
-{
-    bool is_out = remote_part(a->words[0]), is_in = remote_part(a->words[1]);
-    if (is_out == is_in)
-        return verbs_usage_error(a->verb, "one of the two must be ID:PATH, the other a file here (or -)");
-    return is_in ? copy_in(a, a->words[0], a->words[1]) : copy_out(a, a->words[0], a->words[1]);
 }

@@ -1,4 +1,4 @@
-/* Files of a sandbox by REST: `file read|write|upload|ls|mv` and `cp`. May include: base/, spec/, cli/. */
+/* Files of a sandbox by REST: `file read|write|upload|ls|mv`. May include: base/, spec/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 
@@ -7,4 +7,3 @@ verbs_fn sandbox_files_write;
 verbs_fn sandbox_files_upload;
 verbs_fn sandbox_files_ls;
 verbs_fn sandbox_files_mv;
-verbs_fn sandbox_files_cp;

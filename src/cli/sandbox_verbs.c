@@ -3,6 +3,7 @@
  * for the fields of a row's operation, and the general ones. */
 #include "cli/cmd_boxes.h"
 #include "cli/cmd_build.h"
+#include "cli/cmd_cp.h"
 #include "cli/cmd_create.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_images.h"
@@ -72,6 +73,8 @@ static const struct verbs_option contract_exec_options[] = {
     TIMEOUT, { "stream", 0, NULL, "Stream the output" },   INTERACTIVE, USER, ENV,
     WORKDIR, { "cwd", 0, "DIR", "The same as --workdir" }, END,
 };
+static const struct verbs_option cp_options[] = { { "recursive", 'r', NULL, "Copy a folder with all that is in it" },
+                                                  END };
 static const struct verbs_option code_options[] = {
     { "language", 'l', "NAME", "python, javascript, typescript, go or bash [python]" },
     END,
@@ -217,14 +220,18 @@ const struct verbs_verb sandbox_verbs_rows[] = {
       "iii inspect web | jq -r '.[0].config.memory'", NULL, cmd_boxes_inspect, REST | VERBS_BOX, 1, -1 },
     { "logs", "ID", "Print the output of a sandbox's main process", NULL, logs_options,
       "iii logs web\niii logs -f -n 10 web", NULL, follow_logs, REST | VERBS_BOX, 1, 1, OP_OF(stream_logs) },
-    { "cp", "FROM TO", "Copy a file into a sandbox, or out of one",
-      "One of the two is ID:PATH, the other a local file; - is standard input or output.\n"
-      "A path that ends with / keeps the file's name.",
-      NULL,
+    { "cp", "FROM TO", "Copy files and folders into a sandbox, or out of one",
+      "One of the two is ID:PATH, the other is local; - is standard input or output.\n"
+      "Below a folder that exists, and with a file and a TO that ends with /, the name\n"
+      "is kept. A folder needs -r; when FROM ends with /. its contents are copied, and\n"
+      "- is a tar archive.",
+      cp_options,
       "iii cp data.csv web:/workspace/\n"
       "iii cp web:/workspace/out.json .\n"
-      "iii cp web:out.json - | jq .",
-      NULL, sandbox_files_cp, REST, 2, 2 },
+      "iii cp web:out.json - | jq .\n"
+      "iii cp -r src web:/workspace           # /workspace/src\n"
+      "iii cp -r web:/workspace/. results",
+      NULL, cmd_cp_run, REST, 2, 2 },
     { "port", "ID [PORT]", "Print the addresses of exposed ports, or expose them", NULL, NULL,
       "iii port web                # 8000/tcp -> http://127.0.0.1:40123\n"
       "iii port expose web 8000",

@@ -384,8 +384,9 @@ static int make_entry(struct unpacking *u)
             u->plan->on_skip(u->plan->arg, u->path, e->link);
         return 0;
     }
-    u->ret->entries++;
-    return e->type == TAR_FOLDER ? make_folder(u) : e->type == TAR_FILE ? make_file(u, name) : make_special(u, name);
+    r = e->type == TAR_FOLDER ? make_folder(u) : e->type == TAR_FILE ? make_file(u, name) : make_special(u, name);
+    u->ret->entries += r == 0;
+    return r;
 }
 
 /* Inner folders first: setting a mode of an outer one could forbid the way to them. */

@@ -1,5 +1,6 @@
 """`iii-sandbox`: the contract's eleven commands to the letter, the nouns made from the table, terminals, and errors with a way out."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -196,9 +198,177 @@ def test_cp_both_ways(cli, sandbox, tmp_path):
     assert ok(cli("cp", f"{sandbox}:cp/text", "-")) == "through a pipe"
     failed(cli("cp", "in.bin", "out2.bin"), "ID:PATH")
     failed(cli("cp", "missing.bin", f"{sandbox}:x"), "missing.bin", "No such file")
-    failed(cli("cp", "folder", f"{sandbox}:x"), "folder: Is a directory")
+    failed(cli("cp", "folder", f"{sandbox}:x"), "folder: it is a folder; use -r")
+    failed(cli("cp", f"{sandbox}:cp", "x"), f"{sandbox}:cp: it is a folder; use -r")
     failed(cli("cp", f"{sandbox}:cp/none", "x"), "(404)")
+    failed(cli("cp", "in.bin", "no-such-box:x"), "not found: no-such-box")
     assert not (tmp_path / "x").exists()
+    ok(cli("cp", "in.bin", f"{sandbox}:cp/empty-name/"))
+    ok(cli("cp", "in.bin", f"{sandbox}:/tmp"))
+    assert ok(cli("exec", sandbox, "cmp /tmp/in.bin cp/empty-name/in.bin && echo same")) == "same\n"
+    ok(cli("exec", sandbox, ": >cp/nothing"))
+    ok(cli("cp", f"{sandbox}:cp/nothing", "out.bin"))
+    assert (tmp_path / "out.bin").read_bytes() == b""
+
+
+def tree(root):
+    """What is below a folder: path → what it is, with its mode."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        mode = path.lstat().st_mode & 0o7777
+        found[str(path.relative_to(root))] = (("link", os.readlink(path)) if path.is_symlink() else ("folder", mode) if path.is_dir()
+                                              else ("file", mode, hashlib.sha256(path.read_bytes()).hexdigest()))
+    return found
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with what a copy must keep."""
+    root = tmp_path / "project"
+    (root / "a" / "b c" / "empty").mkdir(parents=True)
+    (root / "big").write_bytes(os.urandom(5 << 20))
+    (root / "a" / "none").write_bytes(b"")
+    (root / "a" / "b c" / "grüß dich.txt").write_text("hello")
+    (root / "a" / "run.sh").write_text("echo run")
+    (root / "a" / "run.sh").chmod(0o750)
+    (root / "a" / "b c").chmod(0o700)
+    (root / "link").symlink_to("a/none")
+    (root / "away").symlink_to("/etc/hostname")
+    return root
+
+
+def test_cp_a_folder_both_ways(cli, sandbox, tmp_path, project):
+    wanted = tree(project)
+    assert ok(cli("cp", "-r", "project", f"{sandbox}:tree")) == f"project -> {sandbox}:tree\n"
+    assert ok(cli("exec", sandbox, "tree/a/run.sh 2>&1 || sh tree/a/run.sh")).splitlines()[-1] == "run"
+    assert ok(cli("cp", "-r", f"{sandbox}:tree/", "back")) == f"{sandbox}:tree/ -> back\n"
+    assert tree(tmp_path / "back") == wanted
+    ok(cli("cp", "-r", f"{sandbox}:/workspace/tree", "back"))
+    assert tree(tmp_path / "back" / "tree") == wanted, "below a folder that exists"
+    ok(cli("cp", "-r", "project/", f"{sandbox}:tree"))
+    ok(cli("cp", "-r", "project/.", f"{sandbox}:tree/a"))
+    assert ok(cli("exec", sandbox, "cmp tree/big tree/project/big && cmp tree/big tree/a/big && echo same")) == "same\n"
+    (tmp_path / "contents").mkdir()
+    ok(cli("cp", "-r", f"{sandbox}:tree/project/.", "contents"))
+    assert tree(tmp_path / "contents") == wanted
+    assert json.loads(ok(cli("cp", "-r", "--json", f"{sandbox}:tree/a/b c", "named")))["entries"] == 2
+    ok(cli("cp", "-r", f"{sandbox}:tree/a/run.sh", "single"))
+    assert (tmp_path / "single").read_text() == "echo run", "-r with a file"
+
+
+def test_cp_archives_through_pipes(env, cli, sandbox, tmp_path, project):
+    packed = subprocess.run(["tar", "c", "-C", str(project), "."], capture_output=True, check=True).stdout
+    done = subprocess.run(["iii-sandbox", "cp", "-r", "-", f"{sandbox}:piped"], input=packed, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done
+    done = subprocess.run(["iii-sandbox", "cp", "-r", f"{sandbox}:piped", "-"], env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done
+    (tmp_path / "out").mkdir()
+    subprocess.run(["tar", "x", "-C", str(tmp_path / "out")], input=done.stdout, check=True)
+    assert tree(tmp_path / "out") == tree(project)
+
+
+def test_cp_refuses_what_is_in_the_way(cli, sandbox, tmp_path, project):
+    (tmp_path / "file").write_text("mine")
+    failed(cli("cp", "-r", f"{sandbox}:/etc", "file"), "file: Not a directory")
+    assert (tmp_path / "file").read_text() == "mine"
+    ok(cli("exec", sandbox, "mkdir -p way/in && echo theirs >way/in/f && chmod 6755 way/in/f"))
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "to" / "way").mkdir(parents=True)
+    (tmp_path / "to" / "way" / "in").symlink_to(tmp_path / "outside")
+    message = failed(cli("cp", "-r", f"{sandbox}:way", "to"), f"{sandbox}:way: ", "a link or file is where a folder belongs", "to/way has")
+    assert "pipe" not in message and not list((tmp_path / "outside").iterdir())
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "way").symlink_to(tmp_path / "outside")
+    failed(cli("cp", "-r", f"{sandbox}:way", "linked"), "linked/way: ")
+    assert not list((tmp_path / "outside").iterdir())
+    ok(cli("cp", "-r", f"{sandbox}:way", "plain"))
+    assert (tmp_path / "plain" / "in" / "f").stat().st_mode & 0o7777 == 0o755, "set-uid bits are dropped"
+    failed(cli("cp", "-r", "project", f"{sandbox}:way/in/f"), "Not a directory", "(4")
+    failed(cli("cp", "-r", "nothing", f"{sandbox}:x"), "nothing: No such file")
+    failed(cli("cp", "-r", "project", "no-such-box:x"), "not found: no-such-box")
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """A server whose sandbox has one folder: the archive that a test gives it."""
+
+    def do_GET(self):
+        is_tar = "format=tar" in self.path
+        text = self.server.archive if is_tar else b'{"error":"read /workspace/x: Is a directory"}'
+        self.send_response(200 if is_tar else 400)
+        self.send_header("Content-Type", "application/x-tar" if is_tar else "application/json")
+        self.send_header("Content-Length", str(len(text) + (self.server.missing if is_tar else 0)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(text)
+        if is_tar and self.server.gate:
+            self.server.gate.wait(harness.DEADLINE_S)
+
+    def log_message(self, *_):
+        pass
+
+
+def entry(name, kind=tarfile.REGTYPE, link="", content=b""):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, len(content)
+    return info.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)
+
+
+def test_cp_from_a_hostile_sandbox(cli, env, tmp_path):
+    """Nothing that an archive says is written outside of the folder; each refusal is one line."""
+    server = HTTPServer(("127.0.0.1", 0), Hostile)
+    server.missing, server.gate = 0, None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "kept").write_text("kept")
+    victim, url = str(tmp_path / "victim"), f"http://127.0.0.1:{server.server_port}"
+    start = entry("./", tarfile.DIRTYPE) + entry("first", content=b"1")
+    try:
+        for number, (bad, why) in enumerate((
+                (entry("../victim/f", content=b"x"), "leads out"),
+                (entry(f"{victim}/f", content=b"x"), "absolute name"),
+                (entry("l", tarfile.SYMTYPE, victim) + entry("l/f", content=b"x"), "a link or file is where a folder belongs"),
+                (entry("h", tarfile.LNKTYPE, f"{victim}/kept"), "absolute name"),
+                (entry("h", tarfile.LNKTYPE, "../victim/kept"), "leads out"),
+                (entry("l", tarfile.SYMTYPE, victim) + entry("h", tarfile.LNKTYPE, "l/kept"), "a link or file is where"),
+                (entry("d", tarfile.CHRTYPE), "d"),
+                (b"no archive at all" * 100, "not a tar archive"))):
+            server.archive = start + bad + entry("last", content=bytes(1 << 20))
+            failed(cli("cp", "-r", "box:x", f"to{number}", III_SANDBOX_URL=url), why, f"to{number} has ")
+            assert (tmp_path / f"to{number}" / "first").read_text() == "1" and not (tmp_path / f"to{number}" / "last").exists()
+            assert [p.name for p in (tmp_path / "victim").iterdir()] == ["kept"] and (tmp_path / "victim" / "kept").stat().st_nlink == 1
+        server.archive, server.missing = start + entry("half", content=bytes(4096))[:1000], 5000
+        failed(cli("cp", "-r", "box:x", "cut", III_SANDBOX_URL=url), "cut has ")
+        assert (tmp_path / "cut" / "first").exists() and not (tmp_path / "cut" / "half").exists()
+        server.gate = threading.Event()
+        with subprocess.Popen(["iii-sandbox", "cp", "-r", "box:x", "left"], env={**env, "III_SANDBOX_URL": url}, cwd=tmp_path, text=True,
+                              stderr=subprocess.PIPE) as proc:
+            harness.wait_until((tmp_path / "left" / "half").exists, "the second file to begin")
+            proc.send_signal(signal.SIGINT)
+            said = proc.communicate(timeout=harness.DEADLINE_S)[1]
+        assert proc.returncode == 130 and said.count("\n") == 1 and "interrupted; left has 1 of its entries" in said, said
+        assert (tmp_path / "left" / "first").exists() and not (tmp_path / "left" / "half").exists()
+        server.gate.set()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_cp_of_what_cannot_be_read(env, sandbox, tmp_path, project):
+    (project / "a" / "secret").write_text("secret")
+    (project / "a" / "secret").chmod(0)
+    plain = ["setpriv", "--bounding-set=-all"] if os.geteuid() == 0 else []
+    for words, why in ((["-r", "project"], "project: open a/secret: Permission denied"), (["project/a/secret"], "project/a/secret: Permission denied")):
+        failed(subprocess.run([*plain, "iii-sandbox", "cp", *words, f"{sandbox}:unread"], env=env, cwd=tmp_path, capture_output=True, text=True,
+                              check=False, timeout=harness.DEADLINE_S * 2), why)
+
+
+def test_cp_shows_progress_on_a_terminal(env, sandbox, tmp_path):
+    gate = tmp_path / "gate"
+    feed = f"until test -e '{gate}'; do head -c 65536 /dev/zero; sleep 0.05; done"
+    with Terminal(env, "sh", "-c", f"({feed}) | iii-sandbox cp - {sandbox}:slow") as shown:
+        shown.until(b"uploading")
+        gate.touch()
+        assert shown.exit_code() == 0, shown.got
 
 
 class Recorder(BaseHTTPRequestHandler):
@@ -318,7 +488,7 @@ def test_a_server_that_is_another_one(cli, tmp_path):
         failed(cli("list", III_SANDBOX_URL=url), url, "not an iii-sandbox server")
         failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "not an iii-sandbox server")
         other.kind, other.text = "application/json", b'{"id": "\\u001b[31mred", "exitCode": 0}'
-        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "base64")
+        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "not an iii-sandbox server")
         assert ESCAPE not in ok(cli("create", III_SANDBOX_URL=url)) and not (tmp_path / "here").exists()
         assert ok(cli("exec", "sbx_1", "true", III_SANDBOX_URL=url)).count(ESCAPE) == 0
         other.shutdown()
