@@ -120,14 +120,12 @@ static int read_diag(int fd, uint8_t family, struct table *t)
 /* One line of /proc/net/tcp or tcp6: "  0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 UID 0 INODE …" */
 static void take_line(struct table *t, const char *line, bool is_v6)
 {
-    char hex[33];
-    unsigned port, state;
-    unsigned long long inode;
+    char hex[33], port[5], state[3], inode[21];
     uint32_t address[4] = { 0 };
 
-    if (sscanf(line, " %*u: %32[0-9A-F]:%4X %*[0-9A-F]:%*4X %2X %*s %*s %*s %*s %*s %llu", hex, &port, &state,
-               &inode) != 4 ||
-        state != STATE_LISTEN || strlen(hex) != (is_v6 ? 32 : 8))
+    if (sscanf(line, " %*s %32[0-9A-F]:%4[0-9A-F] %*s %2[0-9A-F] %*s %*s %*s %*s %*s %20[0-9]", hex, port, state,
+               inode) != 4 ||
+        strtoul(state, NULL, 16) != STATE_LISTEN || strlen(hex) != (is_v6 ? 32 : 8))
         return;
     for (size_t i = 0; i < strlen(hex) / 8; i++) {
         char word[9];
@@ -135,7 +133,7 @@ static void take_line(struct table *t, const char *line, bool is_v6)
         word[8] = '\0';
         address[i] = (uint32_t)strtoul(word, NULL, 16); /* in the kernel's own byte order, as it is in memory */
     }
-    add_row(t, (uint16_t)port, inode, is_v6 ? AF_INET6 : AF_INET, address);
+    add_row(t, (uint16_t)strtoul(port, NULL, 16), strtoull(inode, NULL, 10), is_v6 ? AF_INET6 : AF_INET, address);
 }
 
 static void read_proc_net(const char *path, bool is_v6, struct table *t)
@@ -167,10 +165,11 @@ static void read_sockets(struct agent_listening *l, struct table *t)
 
 static struct socket_row *find_inode(struct table *t, const char *link)
 {
-    unsigned long long inode;
+    static const char kind[] = "socket:[";
 
-    if (sscanf(link, "socket:[%llu]", &inode) != 1)
+    if (strncmp(link, kind, sizeof(kind) - 1) != 0)
         return NULL;
+    unsigned long long inode = strtoull(link + sizeof(kind) - 1, NULL, 10);
     for (size_t i = 0; i < t->n; i++)
         if (!t->rows[i].pid && t->rows[i].inode == inode)
             return &t->rows[i];

@@ -425,8 +425,9 @@ void content_read_start(struct call *c, const struct content_place *place)
     buf_init(&r->early, EARLY_MAX);
     buf_init(&r->waiting, EARLY_MAX);
     bool is_converted = *place->format && strcmp(place->format, "tar") != 0;
-    if (is_converted && converter_start(s->manager->converters, s->tenant, place->format, true, &converts, r,
-                                        &r->converter, &err) < 0) {
+    if (is_converted &&
+        converter_start(s->manager->converters, &(struct converter_plan){ s->tenant, place->format, true }, &converts,
+                        r, &r->converter, &err) < 0) {
         call_fail(reading_free(r), &err);
         return;
     }

@@ -407,7 +407,8 @@ static int open_sink(struct writing *w, const struct content_place *place, struc
     }
     w->is_converting = is_converted;
     if (is_converted &&
-        converter_start(s->manager->converters, s->tenant, place->format, false, &converts, w, &w->converter, err) < 0)
+        converter_start(s->manager->converters, &(struct converter_plan){ s->tenant, place->format, false }, &converts,
+                        w, &w->converter, err) < 0)
         return -EINVAL;
     int r = *place->format ? guest_tree_unpack(s->link, place->path, s->user, on_unpacked, w, &w->writer)
                            : guest_content_store(s->link, plan, on_stored, w, &w->writer);

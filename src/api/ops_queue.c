@@ -47,9 +47,9 @@ void api_queue_list(struct call *c)
 {
     struct err err = ERR_INIT;
     const struct sandbox *s = handlers_sandbox(c);
-    const char *status = call_str(c, "status", "all");
     if (!s)
         return;
+    const char *status = call_str(c, "status", "all");
     const struct queue_filter f = { .sandbox_id = s->id,
                                     .status = strcmp(status, "all") != 0 ? status : NULL,
                                     .limit = call_int(c, "limit", LIMIT_DEFAULT(ENTRIES)),

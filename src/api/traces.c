@@ -241,8 +241,8 @@ json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
         size_t percent;
     } percentiles[] = { { "p50Duration", 50 }, { "p95Duration", 95 }, { "p99Duration", 99 } };
     for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
-        double ms = n ? (double)durations[n * percentiles[i].percent / 100] : 0;
-        (void)json_object_set_new(numbers, percentiles[i].name, json_real(ms));
+        size_t at = n * percentiles[i].percent / 100;
+        (void)json_object_set_new(numbers, percentiles[i].name, json_real(n ? (double)durations[at] : 0));
     }
     return numbers;
 }

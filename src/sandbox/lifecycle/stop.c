@@ -491,7 +491,7 @@ static void on_mounted(void *arg)
     } else {
         lifecycle_start_entrypoint(s);
     }
-    guest_await_ports(s->link, LIMIT_DEFAULT(AWAKE_PORT_MS));
+    guest_await_ports(s->link, LIMIT_MAX(AWAKE_PORT_MS));
     restart_started(s);
     (void)event_log_emit(s->manager->events, "sandbox.started", s->id, NULL);
     start_finish(s, NULL);

@@ -153,13 +153,13 @@ static enum archive_format format_of(const char *name)
     return strcmp(name, "tar.gz") == 0 ? ARCHIVE_GZIP : strcmp(name, "tar.zst") == 0 ? ARCHIVE_ZSTD : ARCHIVE_ZIP;
 }
 
-int converter_start(struct converters *all, const char *tenant, const char *format, bool is_packing,
-                    const struct converter_events *ev, void *arg, struct converter **ret, struct err *err)
+int converter_start(struct converters *all, const struct converter_plan *plan, const struct converter_events *ev,
+                    void *arg, struct converter **ret, struct err *err)
 {
-    const struct archive_tool_order order = { .format = format_of(format), .is_packing = is_packing };
+    const struct archive_tool_order order = { .format = format_of(plan->format), .is_packing = plan->is_packing };
     if (!all->keeper)
         return err_set(err, ERR_UNSUPPORTED, 0, "this server cannot start the process that converts archives: use tar");
-    if (!share_has_room(all->running, "", 1) || !share_has_room(all->running, tenant, 1))
+    if (!share_has_room(all->running, "", 1) || !share_has_room(all->running, plan->tenant, 1))
         return err_set(
             err, ERR_CAPACITY, 0,
             "limit of %d concurrent conversions of archives, or %d of one tenant, reached: try again, or use tar",
@@ -167,9 +167,9 @@ int converter_start(struct converters *all, const char *tenant, const char *form
     struct converter *c = xzalloc(sizeof(*c));
     *c = (struct converter){ .all = all, .helper = HELPER_INIT(all->keeper, all->job), .ev = *ev, .arg = arg };
     c->helper.is_blocking = true;
-    c->tenant = xstrdup(tenant);
+    c->tenant = xstrdup(plan->tenant);
     LIST_APPEND(all->list, c);
-    share_add(all->running, tenant, 1);
+    share_add(all->running, plan->tenant, 1);
     int r = helper_start(&c->helper, "the archive tool", err);
     if (r == 0)
         r = helper_watch(&c->helper, all->loop, on_message, on_exit_of, c, err);

@@ -25,9 +25,14 @@ struct converter_events {
     void (*on_done)(void *arg, const struct err *err); /* all output was given, or it failed; frees the converter */
 };
 
-/* format: "tar.gz", "tar.zst" or "zip". is_packing: from tar, else to tar. ERR_CAPACITY: too many at the same time. */
-int converter_start(struct converters *all, const char *tenant, const char *format, bool is_packing,
-                    const struct converter_events *ev, void *arg, struct converter **ret, struct err *err);
+struct converter_plan {
+    const char *tenant, *format; /* format: "tar.gz", "tar.zst" or "zip" */
+    bool is_packing;             /* from tar, else to tar */
+};
+
+/* ERR_CAPACITY: too many at the same time. */
+int converter_start(struct converters *all, const struct converter_plan *plan, const struct converter_events *ev,
+                    void *arg, struct converter **ret, struct err *err);
 size_t converter_send(struct converter *c, const char *data, size_t len); /* taken bytes */
 void converter_end(struct converter *c);                                  /* no more input */
 void converter_hold(struct converter *c, bool is_held);                   /* pauses its output */
