@@ -44,8 +44,8 @@ class Actor:
 
     def lose(self, box):
         """It is gone, as it should be."""
-        if box.was_stopped:  # then the end of its agent stops it, and it keeps its files
-            self.until("one that died to be deleted", lambda: self.call("DELETE", f"/sandboxes/{box.id}", ok=(200, 404)))
+        # one that was stopped before, or could not be adopted, is there without processes: it keeps its files and volumes
+        self.until("one that died to be deleted", lambda: self.call("DELETE", f"/sandboxes/{box.id}", ok=(200, 404)))
         self.boxes.remove(box)
         self.gone.append(box.id)
         for volume in self.volumes:
@@ -211,7 +211,7 @@ class Actor:
         box = self.pick()
         if not box or box.execs or box.jobs or box.expires is not None:
             return
-        box.paused, box.was_stopped = None, True
+        box.paused = None
         if self.rng.random() < 0.2:
             self.on(box, "restart", {"timeout": 0})
             box.paused = False

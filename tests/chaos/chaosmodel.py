@@ -29,7 +29,6 @@ class Box:
         self.world, self.id, self.kind, self.name = world, sid, kind, name
         self.states = [copy_state(state or {})]
         self.paused = False   # what wakes it: "resume" or "start"; None: a pause, a stop or a wake was cut off
-        self.was_stopped = False
         self.doomed = False   # a delete was sent and not answered
         self.expires = expires
         self.execs, self.jobs = [], []
