@@ -477,8 +477,8 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
                                        .wants_events = call->wants_events,
                                        .waits_out = call->waits_out };
     r = rest_client_run(l, &req, ret, err);
-    bool is_strange = call->on_bytes || (!ret->is_json && !(op->flags & OP_NOT_JSON));
-    if (r == 0 && !ret->signal && ret->status < 400 && ret->body && is_strange)
+    bool is_strange = call->on_bytes ? !ret->signal : !ret->is_json && !(op->flags & OP_NOT_JSON);
+    if (r == 0 && ret->status < 400 && ret->body && is_strange)
         return err_set(
             err, ERR_INVALID, 0,
             "%s answers with status %d and no JSON: it is not an iii-sandbox server; --server or III_SANDBOX_URL "
