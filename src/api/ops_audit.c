@@ -12,7 +12,7 @@
 #include "sandbox/lifecycle/offload.h"
 #include "store/audit_file.h"
 
-#define READERS_MAX 2 /* at the same time: each may read all files */
+#define READERS_MAX 8 /* at the same time: each may read all files */
 #define TRIES       3 /* the server writes while it is checked: what is torn then is whole the next time */
 
 struct reading {

@@ -90,6 +90,8 @@ def test_a_tenant_has_a_share_of_the_conversions():
                 held.append(socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S))
                 held[-1].sendall(f"PUT /sandbox{path}/workspace/{i} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {caller.token}\r\n"
                                  "Content-Type: application/gzip\r\nContent-Length: 100000\r\n\r\n".encode() + packed("tar.gz")[:10])
+                with server.client() as later:  # connections are accepted in their order: the one above was read before
+                    later.ok("GET", "/health")
             reply = harness.wait_until(lambda: (r := put("loud")).status == 503 and r, "a conversion over the tenant's share")
             assert "4 of one tenant" in reply.error
             assert put("quiet").status == 200
