@@ -284,8 +284,7 @@ struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const cha
 struct engine_entry *engine_entry_free(struct engine_entry *d)
 {
     if (d) {
-        d->api->engine = NULL;
-        free(d->own_path);
+        free(d->own_path); /* the api is freed before */
         free(d);
     }
     return NULL;

@@ -43,9 +43,9 @@ static void on_client_gone(void *arg)
 void api_service_list(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
-    int64_t wait_s = call_int(c, "wait", LIMIT_DEFAULT(SERVICE_WAIT_S));
     if (!s)
         return;
+    int64_t wait_s = call_int(c, "wait", LIMIT_DEFAULT(SERVICE_WAIT_S));
     if (wait_s == 0 || services_are_settled(s)) {
         answer_list(c, s);
         return;
