@@ -33,6 +33,11 @@ def of(server):
 
 
 def remove_group(path):
-    with contextlib.suppress(OSError):
-        os.rmdir(path)
+    """Also ends what a launcher that was still alive has put into it."""
+    for folder, _, _ in os.walk(path, topdown=False):
+        with contextlib.suppress(OSError):
+            with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as file:
+                for pid in file.read().split():
+                    os.kill(int(pid), signal.SIGKILL)
+            os.rmdir(folder)
     return not os.path.isdir(path)

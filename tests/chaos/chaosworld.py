@@ -275,6 +275,9 @@ class Caller:
             raise Lost(sandbox.id)
         if sandbox is not None and sandbox.may_be_gone() and reply.status == 500 and "died while it was started" in reply.error:
             raise Lost(sandbox.id)
+        if reply.status == 409 and reply.error.endswith("meanwhile"):  # a stop or start whose call was cut off had not ended
+            world.counts["refused"] += 1
+            raise Refused(path)
         if reply.status == 503 and began - world.helper_end < AFTER_KILL_S and "try again" in reply.error:
             world.counts["refused"] += 1
             raise Refused(path)
