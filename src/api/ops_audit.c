@@ -60,9 +60,12 @@ static bool take_line(void *arg, const char *line, size_t len)
     JSON_OWNED j = NULL;
     if (json_read(line, len, &j, NULL) < 0 || !is_wanted(r, j))
         return true; /* not whole yet, or damaged: audit_verify reports it */
-    char **slot = &r->kept[r->n++ % r->most];
-    free(*slot);
-    *slot = xstrndup(line, len);
+    if (r->most) {   /* a limit of 0: only their number */
+        char **slot = &r->kept[r->n % r->most];
+        free(*slot);
+        *slot = xstrndup(line, len);
+    }
+    r->n++;
     return true;
 }
 

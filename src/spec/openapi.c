@@ -334,8 +334,9 @@ static json_t *bytes_response(const char *description)
     for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
         (void)json_object_set_new(
             all, headers[i][0], json_pack("{s:s, s:{s:s}}", "description", headers[i][1], "schema", "type", "string"));
-    return json_pack("{s:s, s:o, s:{s:{}, s:{}}}", "description", description, "headers", all, "content",
-                     "application/octet-stream", "application/x-tar");
+    return json_pack("{s:s, s:o, s:{s:{}, s:{}, s:{}, s:{}, s:{}}}", "description", description, "headers", all,
+                     "content", "application/octet-stream", "application/x-tar", "application/gzip", "application/zstd",
+                     "application/zip");
 }
 
 static json_t *success_of(const struct op *op)

@@ -51,6 +51,7 @@ def test_the_audit_log_is_filtered(client):
     for name in ("one", "two", "three"):
         client.ok("POST", "/networks", {"name": name})
     harness.wait_until(lambda: client.ok("GET", "/admin/audit?operation=network::")["total"] == 3, "the lines")
+    assert client.ok("GET", "/admin/audit?operation=network::&limit=0") == {"lines": [], "total": 3}
     newest, older = client.ok("GET", "/admin/audit?operation=network::&limit=2")["lines"]
     assert newest["seq"] > older["seq"] and newest["operation"] == "network::create"
     page = client.ok("GET", f"/admin/audit?operation=network::&before={older['seq']}")
